@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the subcommands share: the command table, flags, input files, talk on stderr, text
+ * helpers. */
+#ifndef CLI_CLI_H
+#define CLI_CLI_H
+
+#include <admit/policy.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* Exit codes: documented in admit(1), and tested. */
+enum {
+    CLI_OK = 0,
+    CLI_FAILED = 1,  /* an expectation does not hold, or something failed while running */
+    CLI_USAGE = 2,   /* a wrong command line, or input that cannot be read */
+    CLI_INVALID = 3, /* a policy is not valid */
+    CLI_TESTS = 4    /* a scenario failed */
+};
+
+/* ---- the table of subcommands: dispatch, --help and usage come from it ---------------------- */
+
+struct flag {
+    const char *name;
+    int letter;           /* what flags_next() answers; also a short option when it is printable */
+    const char *argument; /* NULL: takes none */
+    const char *help;
+};
+
+struct command {
+    const char *name;
+    const char *operands;
+    const char *summary;
+    const char *details;
+    const struct flag *flags; /* ends with a NULL name */
+    int (*run)(const struct command *command, int argc, char **argv);
+};
+
+extern const struct command command_validate, command_test, command_explain, command_replay;
+
+void command_help(FILE *out, const struct command *command);
+
+/* Letters of flags that have no short form. */
+enum {
+    FLAG_END = -1,
+    FLAG_STOP = -2, /* --help was printed, or the error was: leave with flags->exit_code */
+    FLAG_LONG = 256
+};
+
+struct flags {
+    const struct command *command;
+    int argc;
+    char **argv;
+    int operand; /* after FLAG_END: the first operand's index */
+    int exit_code;
+    const char *value; /* of the flag just answered */
+};
+
+int flags_next(struct flags *flags);
+
+/* A wrong command line: the message, a pointer to --help; the answer is CLI_USAGE. */
+__attribute__((format(printf, 2, 3))) int usage_error(const struct command *command,
+                                                      const char *format, ...);
+
+/* The index of value in a NULL-ended list; -1 after an error with the nearest word. */
+int flag_choice(const struct command *command, const char *flag, const char *value,
+                const char *const *choices);
+
+/* A whole number of at most max; false after an error. */
+bool flag_number(const struct command *command, const char *flag, const char *value, uint64_t max,
+                 uint64_t *out);
+
+/* ---- talk ----------------------------------------------------------------------------------- */
+
+/* "admit: …" on stderr. */
+__attribute__((format(printf, 1, 2))) void cli_error(const char *format, ...);
+
+enum cli_style { STYLE_BOLD, STYLE_RED, STYLE_YELLOW, STYLE_GREEN, STYLE_CYAN, STYLE_DIM };
+
+/* The escape sequences, or "" when out is no terminal or NO_COLOR is set. */
+const char *style_on(FILE *out, enum cli_style style);
+const char *style_off(FILE *out);
+
+/* ---- input ---------------------------------------------------------------------------------- */
+
+struct input {
+    const char *name; /* for messages: the path, or <stdin> */
+    char *text;
+    size_t length;
+};
+
+/* Above the library's own bounds, so that it can say so. */
+#define INPUT_POLICY_MAX   ((size_t)17 << 20)
+#define INPUT_SCENARIO_MAX ((size_t)256 << 20)
+
+/* The whole file, "-" is stdin; false after an error on stderr. */
+bool input_read(const char *path, size_t max, struct input *out);
+void input_free(struct input *input);
+
+/* ---- findings of the loader ----------------------------------------------------------------- */
+
+/* Where the text stood in a larger one; all zero: it was a file of its own. */
+struct place {
+    uint32_t line, column;
+};
+
+void findings_print(FILE *out, const struct adm_diags *diags, const char *file, struct place place);
+void findings_print_json(FILE *out, const struct adm_diags *diags);
+
+/* The name of the first error, "policy_invalid" when there is none. */
+const char *findings_error_name(const struct adm_diags *diags, char out[72]);
+
+/* "ADM_E_VERSION_CONFLICT" -> "version_conflict". */
+const char *status_word(adm_status status, char out[72]);
+
+/* Read and load a policy file. CLI_OK, or another exit code after the findings were printed. */
+int policy_read(const char *path, bool quiet, struct input *text, struct adm_policy **out);
+
+/* ---- small things --------------------------------------------------------------------------- */
+
+void *cli_allocate(size_t bytes); /* zeroed; leaves the program when there is no memory */
+void *cli_grow(void *memory, size_t *room, size_t used, size_t item_bytes);
+char *cli_copy(const char *bytes, size_t length);
+
+bool cli_parse_u64(const char *text, size_t length, uint64_t *out);
+
+/* Decimal milliseconds, "1500" or "0.25", to nanoseconds; false: not that, finer than 1 ns, or
+ * out of range. */
+bool cli_parse_ms(const char *text, size_t length, uint64_t *out_ns);
+
+/* "YYYY-MM-DD HH:MM:SS[.fraction]" in UTC (a T and a Z are allowed) to nanoseconds since 1970. */
+bool cli_parse_timestamp(const char *text, size_t length, uint64_t *out_ns);
+
+unsigned edit_distance(const char *a, const char *b);
+
+/* "k=v" into a view of k and of v; false without '='. */
+bool split_pair(const char *text, struct adm_bytes *key, struct adm_bytes *value);
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The loader's findings as people and machines read them: file:line:col, code, pointer, message,
+ * help. */
+#include "cli.h"
+#include "json.h"
+
+#include <ctype.h>
+#include <string.h>
+
+static const char *severity_word(uint32_t severity)
+{
+    switch (severity) {
+    case ADM_SEVERITY_ERROR:
+        return "error";
+    case ADM_SEVERITY_WARNING:
+        return "warning";
+    default:
+        return "note";
+    }
+}
+
+static enum cli_style severity_style(uint32_t severity)
+{
+    switch (severity) {
+    case ADM_SEVERITY_ERROR:
+        return STYLE_RED;
+    case ADM_SEVERITY_WARNING:
+        return STYLE_YELLOW;
+    default:
+        return STYLE_CYAN;
+    }
+}
+
+static void print_one(FILE *out, const struct adm_diag *diag, const char *file, struct place place)
+{
+    uint32_t line = diag->line, column = diag->column;
+
+    if (place.line > 0 && line > 0) {
+        if (line == 1)
+            column += place.column - 1;
+        line += place.line - 1;
+    }
+    fprintf(out, "%s%s:", style_on(out, STYLE_BOLD), file);
+    if (line > 0)
+        fprintf(out, "%u:%u:", line, column);
+    fprintf(out, "%s %s%s[%s]%s: ", style_off(out), style_on(out, severity_style(diag->severity)),
+            severity_word(diag->severity), diag->code, style_off(out));
+    if (diag->pointer != NULL && diag->pointer[0] != 0)
+        fprintf(out, "%s: ", diag->pointer);
+    fprintf(out, "%s\n", diag->message);
+    if (diag->nearest != NULL)
+        fprintf(out, "  %shelp:%s did you mean \"%s\"?\n", style_on(out, STYLE_CYAN),
+                style_off(out), diag->nearest);
+}
+
+void findings_print(FILE *out, const struct adm_diags *diags, const char *file, struct place place)
+{
+    for (uint64_t i = 0; i < adm_diags_count(diags); i++) {
+        struct adm_diag diag = { .size = sizeof diag };
+
+        if (adm_diags_get(diags, i, &diag) == ADM_OK)
+            print_one(out, &diag, file, place);
+    }
+}
+
+void findings_print_json(FILE *out, const struct adm_diags *diags)
+{
+    fputc('[', out);
+    for (uint64_t i = 0; i < adm_diags_count(diags); i++) {
+        struct adm_diag diag = { .size = sizeof diag };
+
+        if (adm_diags_get(diags, i, &diag) != ADM_OK)
+            continue;
+        fprintf(out, "%s{\"severity\":\"%s\",\"code\":", i > 0 ? "," : "",
+                severity_word(diag.severity));
+        json_print_text(out, diag.code);
+        fputs(",\"name\":", out);
+        json_print_text(out, diag.name);
+        fprintf(out, ",\"line\":%u,\"column\":%u,\"pointer\":", diag.line, diag.column);
+        json_print_text(out, diag.pointer != NULL ? diag.pointer : "");
+        fputs(",\"message\":", out);
+        json_print_text(out, diag.message);
+        fputs(",\"nearest\":", out);
+        if (diag.nearest != NULL)
+            json_print_text(out, diag.nearest);
+        else
+            fputs("null", out);
+        fputc('}', out);
+    }
+    fputc(']', out);
+}
+
+const char *findings_error_name(const struct adm_diags *diags, char out[72])
+{
+    for (uint64_t i = 0; i < adm_diags_count(diags); i++) {
+        struct adm_diag diag = { .size = sizeof diag };
+
+        if (adm_diags_get(diags, i, &diag) == ADM_OK && diag.severity == ADM_SEVERITY_ERROR) {
+            snprintf(out, 72, "%s", diag.name);
+            return out;
+        }
+    }
+    return status_word(ADM_E_POLICY_INVALID, out);
+}
+
+const char *status_word(adm_status status, char out[72])
+{
+    static const char prefix[] = "ADM_E_";
+    const char *name = adm_status_name(status);
+
+    if (strncmp(name, prefix, sizeof prefix - 1) == 0)
+        name += sizeof prefix - 1;
+    size_t i = 0;
+    for (; name[i] != 0 && i < 71; i++)
+        out[i] = (char)tolower((unsigned char)name[i]);
+    out[i] = 0;
+    return out;
+}
+
+int policy_read(const char *path, bool quiet, struct input *text, struct adm_policy **out)
+{
+    struct adm_policy_options options = { .size = sizeof options };
+    struct adm_diags *diags = NULL;
+
+    if (!input_read(path, INPUT_POLICY_MAX, text))
+        return CLI_USAGE;
+    options.file = text->name;
+    adm_status status = adm_policy_load((struct adm_bytes){ text->text, text->length }, &options,
+                                        out, &diags);
+    if (status != ADM_OK || !quiet)
+        findings_print(stderr, diags, text->name, (struct place){ 0, 0 });
+    adm_diags_free(diags);
+    if (status == ADM_OK)
+        return CLI_OK;
+    if (status != ADM_E_POLICY_INVALID)
+        cli_error("cannot load %s: %s", text->name, adm_status_text(status));
+    input_free(text);
+    return status == ADM_E_POLICY_INVALID ? CLI_INVALID : CLI_FAILED;
+}

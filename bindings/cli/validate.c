@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* admit validate: is each policy one that a gate would take, and if not, where not. */
+#include "cli.h"
+#include "json.h"
+
+#include <inttypes.h>
+
+enum { FORMAT_TEXT, FORMAT_JSON };
+
+struct summary {
+    int code; /* the worst so far: unreadable before invalid before fine */
+    int format;
+    bool quiet;
+    unsigned files;
+};
+
+static void worse(struct summary *summary, int code)
+{
+    if (summary->code != CLI_USAGE && code != CLI_OK)
+        summary->code = code;
+}
+
+static void print_text(const struct summary *summary, const struct input *input, adm_status status,
+                       const struct adm_policy *policy, const struct adm_diags *diags)
+{
+    findings_print(stderr, diags, input->name, (struct place){ 0, 0 });
+    if (status == ADM_OK && !summary->quiet)
+        printf("%s: valid, version %s, %" PRIu64 " rule%s\n", input->name,
+               adm_policy_version(policy), adm_policy_rule_count(policy),
+               adm_policy_rule_count(policy) == 1 ? "" : "s");
+    else if (status != ADM_OK && status != ADM_E_POLICY_INVALID)
+        cli_error("cannot load %s: %s", input->name, adm_status_text(status));
+}
+
+static void print_json(const struct summary *summary, const struct input *input, adm_status status,
+                       const struct adm_policy *policy, const struct adm_diags *diags)
+{
+    printf("%s\n {\"file\":", summary->files > 0 ? "," : "");
+    json_print_text(stdout, input->name);
+    printf(",\"valid\":%s", status == ADM_OK ? "true" : "false");
+    if (status == ADM_OK) {
+        fputs(",\"version\":", stdout);
+        json_print_text(stdout, adm_policy_version(policy));
+        printf(",\"rules\":%" PRIu64, adm_policy_rule_count(policy));
+    }
+    if (status != ADM_OK && status != ADM_E_POLICY_INVALID) {
+        fputs(",\"error\":", stdout);
+        json_print_text(stdout, adm_status_text(status));
+    }
+    fputs(",\"findings\":", stdout);
+    findings_print_json(stdout, diags);
+    fputc('}', stdout);
+}
+
+static void check(struct summary *summary, const char *path)
+{
+    struct adm_policy_options options = { .size = sizeof options };
+    struct adm_policy *policy = NULL;
+    struct adm_diags *diags = NULL;
+    struct input input;
+
+    if (!input_read(path, INPUT_POLICY_MAX, &input)) {
+        summary->code = CLI_USAGE;
+        return;
+    }
+    options.file = input.name;
+    adm_status status = adm_policy_load((struct adm_bytes){ input.text, input.length }, &options,
+                                        &policy, &diags);
+    if (summary->format == FORMAT_JSON)
+        print_json(summary, &input, status, policy, diags);
+    else
+        print_text(summary, &input, status, policy, diags);
+    summary->files++;
+    if (status == ADM_E_POLICY_INVALID)
+        worse(summary, CLI_INVALID);
+    else if (status != ADM_OK)
+        worse(summary, CLI_FAILED);
+    adm_diags_free(diags);
+    adm_policy_unref(policy);
+    input_free(&input);
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    static const char *const formats[] = { "text", "json", NULL };
+    struct flags flags = { .command = command, .argc = argc, .argv = argv };
+    struct summary summary = { .code = CLI_OK };
+    int letter;
+
+    while ((letter = flags_next(&flags)) != FLAG_END) {
+        switch (letter) {
+        case 'f':
+            summary.format = flag_choice(command, "format", flags.value, formats);
+            if (summary.format < 0)
+                return CLI_USAGE;
+            break;
+        case 'q':
+            summary.quiet = true;
+            break;
+        default:
+            return flags.exit_code;
+        }
+    }
+    if (flags.operand == argc)
+        return usage_error(command, "no file given");
+    if (summary.format == FORMAT_JSON)
+        fputs("{\"format\":1,\"files\":[", stdout);
+    for (int i = flags.operand; i < argc; i++)
+        check(&summary, argv[i]);
+    if (summary.format == FORMAT_JSON)
+        fputs("\n]}\n", stdout);
+    return summary.code;
+}
+
+static const struct flag flag_table[] = {
+    { "format", 'f', "text|json", "how findings are printed (json: on standard output)" },
+    { "quiet", 'q', NULL, "say nothing of valid files" },
+    { NULL, 0, NULL, NULL },
+};
+
+const struct command command_validate = {
+    .name = "validate",
+    .operands = "FILE...",
+    .summary = "Check policy documents",
+    .details = "Findings go to standard error as file:line:col: error[CODE]: /pointer: message.\n"
+               "\"-\" is standard input. Exit code 3 when a document is not valid.\n",
+    .flags = flag_table,
+    .run = run,
+};

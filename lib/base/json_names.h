@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The names of members after unescaping: comparing them, and finding duplicates. */
+#ifndef ADMI_JSON_NAMES_H
+#define ADMI_JSON_NAMES_H
+
+#include "base/json_lexer.h"
+
+/* Marks and reports, in the order of the text, each member whose name its object has had before. */
+adm_status admi_json_find_duplicates(struct admi_json *json,
+                                     const struct admi_json_reporter *reporter);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A JSON document as a tree: the strict lexer has checked every byte and knows every place, the
+ * parser behind it gives the tree and the decoded strings. Numbers are only ever read from their
+ * text.
+ */
+#ifndef ADMI_DOCUMENT_H
+#define ADMI_DOCUMENT_H
+
+#include <stdbool.h>
+
+#include "policy/report.h"
+
+struct cJSON; /* only document.c looks inside */
+
+struct admi_document {
+    struct admi_json json;
+    struct cJSON *root;
+    struct admi_source source;
+};
+
+/* A value of a document: tree and tape are walked together. */
+struct admi_node {
+    const struct cJSON *item;
+    uint32_t token;
+};
+
+/*
+ * Read text into a zeroed *document.
+ * ADM_OK: there is a tree (findings may have been reported); ADM_E_POLICY_INVALID: broken syntax,
+ * reported; ADM_E_NOMEM. Give it back with admi_document_fini() in every case.
+ */
+adm_status admi_document_read(struct admi_document *document, struct adm_bytes text,
+                              const struct admi_json_limits *limits,
+                              const struct adm_allocator *allocator, struct adm_diags *diags);
+void admi_document_fini(struct admi_document *document);
+
+struct admi_node admi_document_root(const struct admi_document *document);
+const struct admi_json_token *admi_node_token(const struct admi_document *document,
+                                              struct admi_node node);
+/* The value as it is written. */
+struct adm_bytes admi_node_text(const struct admi_document *document, struct admi_node node);
+/* Decoded; of a string, and of a member's name. They live as long as the document. */
+struct adm_bytes admi_node_string(struct admi_node node);
+struct adm_bytes admi_node_name(struct admi_node node);
+
+/* Children, in the order of the text: for (ok = first(…, &child); ok; ok = next(…, &child)). */
+bool admi_node_first(struct admi_node node, struct admi_node *out);
+bool admi_node_next(const struct admi_document *document, struct admi_node *inout);
+uint32_t admi_node_count(struct admi_node node);
+
+#endif

@@ -1,0 +1,40 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Measure the plain backend on this machine, and say what was measured.
+#
+#       sh tests/bench/run.sh [ROUNDS]
+set -eu
+root=$(CDPATH= cd -- "$(dirname -- "$0")/../.." && pwd)
+cd "$root"
+build=build/bench
+log=build/bench.log
+mkdir -p build
+. examples/install_packages.sh
+install_missing "$log" compiler meson ninja pkg-config libcjson libxxhash check || exit 1
+quiet() {
+    "$@" >"$log" 2>&1 || {
+        cat "$log" >&2
+        echo "bench: this failed: $*" >&2
+        exit 1
+    }
+}
+if [ ! -f "$build/build.ninja" ]; then
+    rm -rf "$build"
+    quiet meson setup "$build" --buildtype=release
+fi
+quiet ninja -C "$build" tests/bench/bench_plain
+
+first() { sed -n "s/^$1[[:space:]]*: *//p" /proc/cpuinfo 2>/dev/null | head -n 1; }
+echo "machine   $(first 'model name'), $(getconf _NPROCESSORS_ONLN) processors, $(uname -srm)"
+case " $(first flags) " in *" hypervisor "*) echo "          a virtual machine: the host may take time away unseen" ;; esac
+echo "compiler  $(${CC:-cc} --version | head -n 1), meson --buildtype=release"
+echo "source    version $(sed -n "s/^ *version: '\(.*\)',/\1/p" meson.build | head -n 1), $(git rev-parse --short HEAD 2>/dev/null || echo 'no commit')"
+"$build/tests/bench/bench_plain" "$@"
+cat <<'TEXT'
+
+Read it so: ns is the median of the clean windows. The other columns are the median and the quartiles of the ratio within
+a round. A pair is one admit and one release; the mutex column locks twice, too.
+
+Not claimed: nothing about several threads (the plain backend serialises them on one mutex), about cold caches (one tenant,
+one pool, everything is warm), about tail latency, about tables that are full, or about any other machine.
+TEXT
