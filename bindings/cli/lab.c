@@ -36,6 +36,8 @@ adm_status lab_open(struct lab *lab, const struct lab_options *options, struct a
     struct adm_gate_options gate = { .size = sizeof gate };
 
     *lab = (struct lab){ .random = { .state = options->seed } };
+    const struct adm_random random = adm_fake_random(&lab->random);
+    plain.random = &random; /* lease ids too: the same seed, the same output */
     lab_at(lab, options->start_ns);
     adm_status status = adm_plain_open(&plain, &gate.backend);
     if (status == ADM_OK && options->backend == LAB_DEFERRING)
@@ -44,7 +46,7 @@ adm_status lab_open(struct lab *lab, const struct lab_options *options, struct a
         return status;
     gate.policy = policy;
     gate.clock = adm_fake_clock(&lab->clock);
-    gate.random = adm_fake_random(&lab->random);
+    gate.random = random;
     return adm_gate_new(&gate, &lab->gate);
 }
 

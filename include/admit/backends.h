@@ -16,6 +16,7 @@ extern "C" {
 #endif
 
 struct adm_allocator;
+struct adm_random;
 
 /* Sizes are fixed at creation: admit and release never allocate. 0: the default in brackets. */
 struct adm_plain_options {
@@ -26,7 +27,7 @@ struct adm_plain_options {
     uint64_t attempts_max;   /* [16384] at most 2^27 */
     uint64_t classes_max;    /* [131072] classes, replica scopes included, at most 2^27 */
     const struct adm_allocator *allocator; /* admit/admit.h; NULL: malloc */
-    void *reserved_pointer;
+    const struct adm_random *random; /* admit/admit.h; NULL: getrandom(2); read at creation only */
     uint64_t reserved[4];
 };
 

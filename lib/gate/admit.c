@@ -25,6 +25,20 @@ struct asking {
     adm_status status;
 };
 
+/* The namespace, length-prefixed, in front: two gates on one backend never answer for each
+ * other. */
+static struct adm_bytes own_attempt(struct admi_call *call)
+{
+    const struct adm_gate *gate = call->gate;
+    const struct adm_bytes attempt = call->request.attempt;
+    uint64_t prefix = 1 + (uint64_t)gate->name_space_length;
+
+    call->attempt[0] = (uint8_t)gate->name_space_length;
+    admi_copy(call->attempt + 1, gate->name_space, gate->name_space_length);
+    admi_copy(call->attempt + prefix, attempt.data, attempt.length);
+    return (struct adm_bytes){ call->attempt, prefix + attempt.length };
+}
+
 static void remember_attempt(struct admi_call *call)
 {
     struct adm_take *take = &call->take;
@@ -32,7 +46,7 @@ static void remember_attempt(struct admi_call *call)
 
     if (call->request.attempt.data == NULL)
         return;
-    take->attempt = call->request.attempt;
+    take->attempt = own_attempt(call);
     admi_attempt_digest(call->gate, &call->request, take->attempt_digest);
     take->memo.data = call->memo;
     take->memo.length = admi_memo_write(snapshot->policy->version, snapshot->table_version,

@@ -129,7 +129,7 @@ static void report_rule(const struct explaining *e, const struct admi_call *call
     } else {
         const struct admi_match_entry *failed = admi_match_failure(&rule->match, values);
 
-        if (failed != NULL)
+        if (failed != NULL && failed->key != ADMI_NO_KEY) /* an empty "not" has no key to name */
             report.mismatch = policy->keys[failed->key];
     }
     admi_enter_callback();

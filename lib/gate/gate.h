@@ -191,6 +191,7 @@ struct admi_call {
     struct adm_take take;
     struct adm_term terms[2 * ADM_MAX_TERMS];
     struct adm_meter meters[ADMI_MAX_METERS];
+    uint8_t attempt[1 + ADM_MAX_KEY_BYTES + ADM_MAX_ATTEMPT_BYTES]; /* with the namespace */
     uint8_t memo[ADM_MEMO_BYTES];
     uint8_t memo_out[ADM_MEMO_BYTES];
     struct adm_settlement settle;

@@ -195,8 +195,7 @@ static adm_status import_options(const struct adm_plain_options *from,
         if (status != ADM_OK)
             return status;
     }
-    if (out->flags != 0 || out->reserved_pointer != NULL ||
-        !admi_all_zero(out->reserved, sizeof out->reserved))
+    if (out->flags != 0 || !admi_all_zero(out->reserved, sizeof out->reserved))
         return ADM_E_CALLER_NEWER;
     out->partitions_max = or_default(out->partitions_max, DEFAULT_PARTITIONS);
     out->leases_max = or_default(out->leases_max, DEFAULT_LEASES);
@@ -206,6 +205,16 @@ static adm_status import_options(const struct adm_plain_options *from,
         out->attempts_max > PLACES_MAX || out->classes_max > PLACES_MAX)
         return ADM_E_INVALID_ARGUMENT;
     return ADM_OK;
+}
+
+static bool make_secrets(struct plain *plain, const struct adm_random *given)
+{
+    const struct adm_random system = { NULL, admi_entropy_fill };
+    const struct adm_random *random = given != NULL ? given : &system;
+
+    return random->fill(random->self, plain->hash_secret, sizeof plain->hash_secret) == 0 &&
+           random->fill(random->self, plain->id_secret, sizeof plain->id_secret) == 0 &&
+           random->fill(random->self, plain->key_secrets, sizeof plain->key_secrets) == 0;
 }
 
 adm_status adm_plain_open(const struct adm_plain_options *options, struct adm_backend *out)
@@ -232,9 +241,7 @@ adm_status adm_plain_open(const struct adm_plain_options *options, struct adm_ba
     if (status != ADM_OK)
         goto free_plain;
     status = ADM_E_OS;
-    if (admi_entropy_fill(NULL, plain->hash_secret, sizeof plain->hash_secret) != 0 ||
-        admi_entropy_fill(NULL, plain->id_secret, sizeof plain->id_secret) != 0 ||
-        admi_entropy_fill(NULL, plain->key_secrets, sizeof plain->key_secrets) != 0)
+    if (!make_secrets(plain, imported.random))
         goto free_plain;
     if (pthread_mutex_init(&plain->mutex, NULL) != 0)
         goto free_plain;

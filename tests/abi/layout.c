@@ -310,7 +310,7 @@ AT(adm_plain_options, leases_max, 16);
 AT(adm_plain_options, attempts_max, 24);
 AT(adm_plain_options, classes_max, 32);
 AT(adm_plain_options, allocator, 40);
-AT(adm_plain_options, reserved_pointer, 48);
+AT(adm_plain_options, random, 48);
 AT(adm_plain_options, reserved, 56);
 
 SIZE(adm_event, 152);

@@ -455,21 +455,27 @@ START_TEST(L7_a_backend_that_is_late_and_stale_for_ever_ends_at_the_deadline)
 }
 END_TEST
 
-START_TEST(L7_a_publish_that_never_ends_does_not_move_the_deadline)
+START_TEST(L7_classes_that_cannot_be_put_again_do_not_move_the_deadline)
 {
+    const struct adm_deferring_options options = { .size = sizeof options,
+                                                   .polls_min = 3,
+                                                   .polls_max = 3 };
     uint64_t before;
 
     fixture_init(&f);
-    fixture_open_deferring(&f, MIXED);
-    f.relay.automatic_kind = ADM_OP_TAKE; /* stale at once, and the classes cannot be put again */
-    f.relay.fail_kind = ADM_OP_TAKE;
+    ck_assert_int_eq(adm_plain_open(&f.plain, &f.relay.inner), ADM_OK);
+    ck_assert_int_eq(adm_deferring_open(&options, relay_backend(&f.relay), &f.options.backend),
+                     ADM_OK);
+    fixture_start(&f, MIXED);
+    f.relay.fail_kind = ADM_OP_TAKE; /* stale, and a put is never answered */
     f.relay.fail_count = UINT64_MAX;
     f.relay.fail_status = ADM_E_BACKEND_STALE;
+    f.relay.forget_count = UINT64_MAX;
     f.clock.tick_ns = MS / 10;
     before = f.clock.time.mono_ns;
     deny(&f, "", 1, ADM_REASON_STATE_UNAVAILABLE);
     ck_assert_uint_lt(f.clock.time.mono_ns - before, 60 * MS);
-    f.relay.fail_count = 0;
+    f.relay.fail_count = f.relay.forget_count = 0;
     (void)allow(&f, "", 1);
     fixture_close(&f);
 }
@@ -494,7 +500,7 @@ int main(void)
         L9_an_abandoned_publish_that_reached_the_backend_is_healed,
         L7_a_backend_that_is_stale_for_ever_ends_in_a_denial,
         L7_a_backend_that_is_late_and_stale_for_ever_ends_at_the_deadline,
-        L7_a_publish_that_never_ends_does_not_move_the_deadline,
+        L7_classes_that_cannot_be_put_again_do_not_move_the_deadline,
     };
 
     return RUN_TESTS("gate deferring", tests);

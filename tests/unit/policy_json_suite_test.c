@@ -175,7 +175,7 @@ int main(int argc, char **argv)
     if (listing == NULL) {
         printf("1..0 # SKIP no JSONTestSuite at %s: set ADMIT_JSON_TEST_SUITE to a copy of it\n",
                path);
-        return 77;
+        return 0; /* the plan says it: TAP knows no exit status for it */
     }
     closedir(listing);
     folder = path;

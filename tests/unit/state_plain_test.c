@@ -483,7 +483,7 @@ START_TEST(options_out_of_range_open_nothing)
             expected = ADM_E_CALLER_NEWER;
             break;
         case 3:
-            options.reserved_pointer = &options;
+            options.reserved[0] = 1;
             expected = ADM_E_CALLER_NEWER;
             break;
         case 4:
