@@ -15,8 +15,8 @@
  *
  * Caveats
  *  threads    a gate may be used by any number of threads; a queue by one thread at a time.
- *  fork       in a forked child, a gate on private state denies everything with state_unavailable;
- *             free it only in the parent.
+ *  fork       in a forked child, a gate on private state denies everything with state_unavailable,
+ *             and its other calls return ADM_E_BACKEND_FORKED; free it only in the parent.
  *  time       the gate's time never runs back: a step back of at most max_clock_skew stands still,
  *             a larger one goes on from the largest time seen, without credit.
  *  ownership  structs are the caller's, objects belong to the library; views are read during the
@@ -343,8 +343,8 @@ struct adm_completion {
 };
 
 /**
- * One queue per event loop. Close it before the gate; tickets that are still open are cancelled,
- * and what they may yet be granted is given back.
+ * One queue per event loop. Close it before the gate; tickets that are still open are cancelled as
+ * by adm_ticket_cancel().
  * Errors    ADM_E_OS no descriptor; ADM_E_NOMEM.
  * Since     1.0
  */
@@ -397,8 +397,10 @@ ADM_API ADM_MUST_USE adm_status adm_divert_start(struct adm_gate *gate, struct a
 ADM_API uint32_t adm_queue_next(struct adm_queue *queue, struct adm_completion *inout);
 
 /**
- * Give up a ticket: it will not complete, and what it may yet be granted is given back. 1:
- * cancelled. 0: no such ticket, or it has completed and waits in adm_queue_next().
+ * Give up a ticket. An admit that is granted all the same is given back: its lease is settled to
+ * zero and released; with an attempt id it is kept, for whoever repeats the attempt, until the
+ * lease ends. A release, settle or divert is carried out all the same.
+ * Returns   1: cancelled. 0: no such ticket, or it has completed and waits in adm_queue_next().
  * Since     1.0
  */
 ADM_API uint32_t adm_ticket_cancel(struct adm_queue *queue, uint64_t ticket);

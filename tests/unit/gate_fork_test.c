@@ -231,11 +231,12 @@ static int use_in_a_thread_of_the_child(void)
     return line;
 }
 
-/* The thread sanitizer ends a child that makes threads; then every child is of the other kind. */
-#if defined(__SANITIZE_THREAD__)
+/* The thread sanitizer ends a child that makes threads, and the address sanitizer's own locks may be
+ * held by a thread that such a child does not have; then every child is of the other kind. */
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define CHILD_THREADS 0
 #elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
 #define CHILD_THREADS 0
 #endif
 #endif
