@@ -364,6 +364,7 @@ void model_explain(struct model *model, struct adm_time now, const struct model_
         return;
     model_clock(model, now);
     decide(model, request, false, out);
+    int terms = 0;
     for (int i = 0; i < model->policy->rule_count; i++)
-        model_report_rule(model, &model->policy->rules[i], request, &reports[i]);
+        model_report_rule(model, &model->policy->rules[i], request, &terms, &reports[i]);
 }

@@ -59,7 +59,7 @@ adm_status model_read(struct model *model, struct adm_time now, int rule_id,
 }
 
 void model_report_rule(struct model *model, const struct model_rule *rule,
-                       const struct model_request *request, struct model_report *out)
+                       const struct model_request *request, int *terms, struct model_report *out)
 {
     struct model_numbers n;
     struct model_origin origin;
@@ -83,6 +83,8 @@ void model_report_rule(struct model *model, const struct model_rule *rule,
         v.reason = ADM_REASON_MISSING_DESCRIPTOR;
     } else if (model_rule_no_amount(rule, given)) {
         v.reason = ADM_REASON_MISSING_AMOUNT;
+    } else if (!rule->shadow && model_consumes(rule) && (*terms)++ >= MODEL_TOO_WIDE) {
+        return; /* too wide: not even the class of this one is looked at */
     } else {
         out->has_amount = rule->type != MODEL_PRESSURE;
         out->amount = amounts[rule->unit];

@@ -225,8 +225,9 @@ bool model_rule_no_amount(const struct model_rule *rule, unsigned given);
 void model_judge(struct model *model, const struct model_rule *rule,
                  const struct model_request *request, const uint64_t amounts[MODEL_UNITS],
                  struct model_verdict *out);
+/* *terms: how many terms the rules before it make. */
 void model_report_rule(struct model *model, const struct model_rule *rule,
-                       const struct model_request *request, struct model_report *out);
+                       const struct model_request *request, int *terms, struct model_report *out);
 static inline bool model_consumes(const struct model_rule *rule)
 {
     return rule->type == MODEL_BUCKET || rule->type == MODEL_CONCURRENCY ||
