@@ -30,6 +30,28 @@ static void note(void *self, const struct adm_contract_finding *finding)
                        finding->detail);
 }
 
+/* True: the suite fails on the mutant, and names its law. A race is caught when it happens: on a
+ * busy machine the threads may miss each other, so a mutant of K7 gets more than one chance. */
+static int caught(const struct mutant *mutant, struct findings *findings)
+{
+    uint64_t chances = mutant->law == 7 ? 12 : 1;
+
+    for (uint64_t seed = 1; seed <= chances; seed++) {
+        struct mutant copy = *mutant;
+        const struct adm_contract_subject subject = { .size = sizeof subject,
+                                                      .name = mutant->what,
+                                                      .user = &copy,
+                                                      .open = open_mutant,
+                                                      .seed = seed == 1 ? 0 : seed };
+        struct adm_contract_summary summary;
+
+        if (adm_contract_run(&subject, note, findings, &summary) != 0 &&
+            (summary.laws_failed & 1u << (mutant->law - 1)) != 0)
+            return 1;
+    }
+    return 0;
+}
+
 int main(void)
 {
     const struct mutant *const all[] = {
@@ -40,18 +62,12 @@ int main(void)
 
     for (uint32_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         for (const struct mutant *mutant = all[i]; mutant->law != 0; mutant++) {
-            struct mutant copy = *mutant;
-            const struct adm_contract_subject subject = {
-                .size = sizeof subject, .name = mutant->what, .user = &copy, .open = open_mutant
-            };
             struct findings findings = { .law = mutant->law };
-            struct adm_contract_summary summary;
-            int failed = adm_contract_run(&subject, note, &findings, &summary);
-            int named = (summary.laws_failed & 1u << (mutant->law - 1)) != 0;
+            int ok = caught(mutant, &findings);
 
-            survived += !failed || !named;
-            (void)printf("%s %u - K%u: %s # %s\n", failed && named ? "ok" : "not ok", ++count,
-                         mutant->law, mutant->what, findings.first);
+            survived += !ok;
+            (void)printf("%s %u - K%u: %s # %s\n", ok ? "ok" : "not ok", ++count, mutant->law,
+                         mutant->what, findings.first);
             (void)fflush(stdout);
         }
     }
