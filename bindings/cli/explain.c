@@ -34,6 +34,15 @@ struct printer {
 
 /* ---- one rule ------------------------------------------------------------------------------- */
 
+/* A rule that matched, but was not come to: the request was denied for bringing too little, or for
+ * matching too much. */
+static bool was_checked(const struct adm_rule_report *report)
+{
+    if (report->denies || strcmp(report->type, "pressure") == 0)
+        return true;
+    return strcmp(report->type, "request_cap") == 0 ? report->has_amount : report->stateful;
+}
+
 /* "off", "passes", or the reason; for a rule that is not concerned, the key that does not fit. */
 static void verdict_text(const struct adm_rule_report *report, char *out, size_t room)
 {
@@ -42,6 +51,8 @@ static void verdict_text(const struct adm_rule_report *report, char *out, size_t
                  report->mismatch.length > 0 ? (const char *)report->mismatch.data : "");
     else if (report->off)
         snprintf(out, room, "off");
+    else if (!was_checked(report))
+        snprintf(out, room, "not checked");
     else if (!report->denies)
         snprintf(out, room, "passes");
     else if (report->retry_after_ms > 0)
@@ -322,7 +333,12 @@ static bool set_flag(const struct command *command, struct question *question, i
         usage_error(command, "--descriptor takes KEY=VALUE, not '%s'", value);
         return false;
     case FLAG_COST:
-        return flag_number(command, "cost", value, ADM_MAX_AMOUNT, &question->cost);
+        if (!flag_number(command, "cost", value, ADM_MAX_AMOUNT, &question->cost))
+            return false;
+        if (question->cost > 0)
+            return true;
+        usage_error(command, "--cost takes a whole number from 1 to 10^12, not 0");
+        return false;
     case FLAG_AMOUNT:
         if (question->amount_count < LIST_MAX && split_pair(value, &key, &text) &&
             cli_parse_u64(text.data, (size_t)text.length,

@@ -88,8 +88,8 @@ struct adm_gate_options {
  * Ownership the gate belongs to the caller, adm_gate_free(); the backend to the gate in every case.
  * Threads   any.
  * Blocking  up to backend_timeout_ns.
- * Errors    ADM_E_BACKEND_ABI the table of operations cannot be used; ADM_E_POLICY_NO_ROOM;
- *           ADM_E_NOMEM; ADM_E_OS.
+ * Errors    ADM_E_INVALID_ARGUMENT no policy, or no backend; ADM_E_BACKEND_ABI the table of
+ *           operations cannot be used; ADM_E_POLICY_NO_ROOM; ADM_E_NOMEM; ADM_E_OS.
  * Since     1.0
  */
 ADM_API ADM_MUST_USE adm_status adm_gate_new(const struct adm_gate_options *options,

@@ -69,7 +69,7 @@ ADM_API struct adm_policy *adm_policy_ref(struct adm_policy *policy);
 ADM_API void adm_policy_unref(struct adm_policy *policy); /* NULL is a no-op */
 
 /**
- * The version, and the number of rules, of a policy.
+ * The version, and the number of rules, of a policy; of NULL: "" and 0.
  * Ownership the string lives as long as the policy.
  * Threads   any.
  * Blocking  never.

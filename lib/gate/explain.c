@@ -94,8 +94,10 @@ static void report_matched(const struct admi_call *call, const struct admi_rule 
         out->off = 1;
         return;
     }
-    if (rule->type == ADMI_REQUEST_CAP)
-        out->limit = numbers->limit;
+    /* What the numbers say by themselves; a judged term knows it scaled. */
+    if (rule->type != ADMI_PRESSURE)
+        out->limit = rule->type == ADMI_TOKEN_BUCKET ? numbers->capacity
+                                                     : admi_limit_in_force(rule, numbers, 1);
     if (judged != NULL) {
         out->has_amount = judged->has_amount;
         out->amount = judged->amount;

@@ -103,10 +103,10 @@ void adm_policy_unref(struct adm_policy *policy)
 
 const char *adm_policy_version(const struct adm_policy *policy)
 {
-    return policy->version;
+    return policy == NULL ? "" : policy->version;
 }
 
 uint64_t adm_policy_rule_count(const struct adm_policy *policy)
 {
-    return policy->rule_count;
+    return policy == NULL ? 0 : policy->rule_count;
 }

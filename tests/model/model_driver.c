@@ -18,6 +18,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <math.h>
 #include <string.h>
 
 #include "model.h"
@@ -245,12 +246,32 @@ static void do_read(struct model *model, struct adm_time now)
         printf("error %d\n", status);
 }
 
+/* A plain decimal, whatever the locale says of its point: exact digits over an exact power of ten
+ * are rounded once, as strtod would. */
+static double next_decimal(void)
+{
+    const char *text = next();
+    double scale = *text == '-' ? -1 : 1;
+    uint64_t digits = 0;
+    bool point = false;
+
+    for (text += *text == '-'; *text == '.' || (*text >= '0' && *text <= '9'); text++) {
+        if (*text == '.') {
+            point = true;
+            continue;
+        }
+        digits = digits * 10 + (uint64_t)(*text - '0');
+        scale *= point ? 10 : 1;
+    }
+    return *text == '\0' ? (double)digits / scale : NAN;
+}
+
 static void do_signal(struct model *model, struct adm_time now)
 {
     int scope = next_word();
     int replica = next_word();
     int name = next_word();
-    model_signal(model, now, scope, replica, name, strtod(next(), NULL));
+    model_signal(model, now, scope, replica, name, next_decimal());
     printf("done\n");
 }
 
