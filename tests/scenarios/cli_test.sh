@@ -289,6 +289,8 @@ holds 'an id' grep -q '^X-Admission-Decision-Id: [0-9a-f]\{32\}$' out
 body='^{"error":{"code":"cost_above_cap","message":".*","source":"admission"}}$'
 holds 'a body' grep -q "$body" out
 cp out kinds.out
+run 0 'each kind, the same seed' replay good.json trace.csv --quiet --show-kinds
+holds 'the same output, decision ids too' cmp out kinds.out
 run 0 'another seed' replay good.json trace.csv --quiet --show-kinds --seed 2
 holds 'gives other ids' sh -c '! cmp -s out kinds.out'
 holds 'no colours outside a terminal' plain

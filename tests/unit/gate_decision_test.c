@@ -212,6 +212,8 @@ START_TEST(B090_gates_of_two_namespaces_on_one_backend_do_not_meet)
     struct relay shared[3];
     struct adm_gate *gates[3];
     struct adm_backend plain;
+    struct adm_decision d;
+    struct asked asked;
 
     /* The identities would be the same if namespace and rule ran into each other. */
     fixture_init(&f);
@@ -234,7 +236,12 @@ START_TEST(B090_gates_of_two_namespaces_on_one_backend_do_not_meet)
     for (uint32_t i = 0; i < 3; i++) {
         f.gate = gates[i];
         ck_assert_int_eq(level(&f, i == 1 ? "bb" : "b", ""), 10);
-        (void)allow(&f, "", 10 - i);
+        /* The same attempt id, with other contents: an attempt of another gate is not a repeat. */
+        ask_for(&asked, "", 10 - i);
+        ask_attempt(&asked, "one");
+        d = decide_for(&f, &asked);
+        ck_assert_uint_eq(d.verdict, ADM_VERDICT_ALLOW);
+        ck_assert_uint_eq(d.flags, 0);
     }
     for (uint32_t i = 0; i < 3; i++) {
         f.gate = gates[i];

@@ -280,6 +280,23 @@ static void call_the_gate(void *self, const struct adm_rule_report *report)
     ++*(uint32_t *)self;
 }
 
+START_TEST(an_empty_not_never_holds_and_has_no_key_to_name)
+{
+    struct adm_decision explained;
+    struct asked asked;
+
+    fixture_open(&f, "[{\"id\":\"n\",\"type\":\"request_cap\",\"match\":{\"not\":{}},"
+                     "\"limit\":1}]");
+    ask_for(&asked, "c=c0", 1);
+    explained = explain_for(&asked);
+    ck_assert_uint_eq(explained.reason, ADM_REASON_NO_POLICY);
+    ck_assert_uint_eq(reports.count, 1);
+    ck_assert_uint_eq(reports.rule[0].matched, 0);
+    ck_assert_uint_eq(reports.rule[0].mismatch.length, 0);
+    fixture_close(&f);
+}
+END_TEST
+
 START_TEST(K9_the_report_cannot_call_the_gate)
 {
     struct adm_decision d = { .size = sizeof d };
@@ -404,6 +421,7 @@ int main(void)
         L2_explain_charges_nothing_and_counts_nothing,
         L10_explain_of_a_known_attempt_gives_nobody_its_lease,
         L2_explain_names_origin_level_limit_and_mismatch,
+        an_empty_not_never_holds_and_has_no_key_to_name,
         K9_the_report_cannot_call_the_gate,
         L2_read_of_every_kind_of_rule,
         B012_at_the_delay_it_passes_and_a_millisecond_before_it_does_not,
