@@ -20,6 +20,14 @@ is_here() {
     libxxhash) has_library libxxhash xxhash.h ;;
     check) has_library check check.h ;;
     comma-locale) [ -d /usr/share/i18n/locales ] && command -v localedef >/dev/null 2>&1 ;;
+    libyaml) has_library yaml-0.1 yaml.h ;;
+    scdoc) command -v scdoc >/dev/null 2>&1 ;;
+    mandoc) command -v mandoc >/dev/null 2>&1 ;;
+    gnuplot) command -v gnuplot >/dev/null 2>&1 ;;
+    go) command -v go >/dev/null 2>&1 ;;
+    python-binding) some_python_has cffi pytest mypy ;;
+    python-asgi) some_python_has uvicorn fastapi ;;
+    jsonschema) some_python_has jsonschema ;;
     *) return 1 ;;
     esac
 }
@@ -36,6 +44,14 @@ packages_of() {
     libxxhash) echo "libxxhash-dev" ;;
     check) echo "check" ;;
     comma-locale) echo "locales" ;;
+    libyaml) echo "libyaml-dev" ;;
+    scdoc) echo "scdoc" ;;
+    mandoc) echo "mandoc" ;;
+    gnuplot) echo "gnuplot-nox" ;;
+    go) echo "golang-go" ;;
+    python-binding) echo "python3-dev python3-cffi python3-pytest mypy" ;;
+    python-asgi) echo "python3-uvicorn python3-fastapi" ;;
+    jsonschema) echo "python3-jsonschema" ;;
     *) echo "$1" ;;
     esac
 }
@@ -59,6 +75,12 @@ has_library() {
     else
         [ -e "/usr/include/$2" ] || [ -e "/usr/local/include/$2" ]
     fi
+}
+
+# The python3 of the path, or the distribution's own where another one comes first: does it have all of these modules?
+some_python_has() {
+    imports=$(echo "$*" | sed 's/ /, /g')
+    python3 -c "import $imports" >/dev/null 2>&1 || /usr/bin/python3 -c "import $imports" >/dev/null 2>&1
 }
 
 missing_of() {
@@ -97,13 +119,15 @@ install_missing() {
     fi
 
     echo "Installing with apt-get: $packages" >&2
-    if ! $root_prefix env DEBIAN_FRONTEND=noninteractive apt-get -q update >"$install_log" 2>&1 ||
+    # The lists of packages are fetched once in a run.
+    if { [ -z "${lists_are_new:-}" ] && ! $root_prefix env DEBIAN_FRONTEND=noninteractive apt-get -q update >"$install_log" 2>&1; } ||
         ! $root_prefix env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=120 \
             install --no-install-recommends $packages >>"$install_log" 2>&1; then
         cat "$install_log" >&2
         echo "apt-get could not install: $packages" >&2
         return 1
     fi
+    lists_are_new=yes
     missing=$(missing_of "$@")
     if [ -n "$missing" ]; then
         echo "Installed, but still not usable: ${missing% }" >&2

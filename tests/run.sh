@@ -126,7 +126,7 @@ comma_locale() {
             return 0
         fi
     fi
-    run_tests locale release --no-suite install --no-suite docs --no-suite lint --no-suite bench \
+    run_tests locale release --no-suite install --no-suite docs --no-suite lint --no-suite bench --no-suite bindings \
         --wrapper "env LOCPATH=$locales ADMIT_TEST_LOCALE=$name LC_ALL=$name LD_PRELOAD=$base/release/tests/locale/force-locale.so"
 }
 
@@ -137,7 +137,7 @@ asan() {
     UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
     export ASAN_OPTIONS UBSAN_OPTIONS
     build asan --buildtype=debugoptimized -Db_sanitize=address,undefined || return 0
-    run_tests asan asan --no-suite install --no-suite docs --no-suite lint
+    run_tests asan asan --no-suite install --no-suite docs --no-suite lint --no-suite bindings
 }
 
 tsan() {
@@ -164,12 +164,15 @@ quickstart() {
 # ---- all of it --------------------------------------------------------------------------------------
 
 . "$root/examples/install_packages.sh"
-if ! install_missing "$logs/packages.log" compiler meson ninja pkg-config libcjson libxxhash check python3; then
+if ! install_missing "$logs/packages.log" compiler meson ninja pkg-config libcjson libxxhash libyaml check python3; then
     record packages 0 1 0
     finish
 fi
-# These only widen what is tested; without them some tests skip, and say so.
-install_missing "$logs/packages.log" compiler-c++ comma-locale 2>"$logs/optional.log" || true
+# These only widen what is tested; without them some tests skip, and say so. One by one: a package that a
+# distribution does not have must not keep the others away.
+for optional in compiler-c++ comma-locale python-binding python-asgi go scdoc mandoc gnuplot jsonschema; do
+    install_missing "$logs/$optional.log" "$optional" 2>>"$logs/optional.log" || true
+done
 
 for stage in release asan tsan quickstart; do
     wanted "$stage" || continue
