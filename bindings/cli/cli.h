@@ -38,7 +38,8 @@ struct command {
     int (*run)(const struct command *command, int argc, char **argv);
 };
 
-extern const struct command command_validate, command_test, command_explain, command_replay;
+extern const struct command command_validate, command_explain_code, command_test, command_explain,
+    command_replay;
 
 void command_help(FILE *out, const struct command *command);
 

@@ -30,8 +30,8 @@ static const struct command command_of_help = {
 };
 
 static const struct command *const commands[] = {
-    &command_validate, &command_test,    &command_explain,
-    &command_replay,   &command_version, &command_of_help,
+    &command_validate, &command_explain_code, &command_test,    &command_explain,
+    &command_replay,   &command_version,      &command_of_help,
 };
 
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])
@@ -42,7 +42,7 @@ static void usage(FILE *out)
           "Admission control: check policies, test them, ask why, replay traffic.\n\nCommands:\n",
           out);
     for (size_t i = 0; i < COMMAND_COUNT; i++)
-        fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+        fprintf(out, "  %-13s %s\n", commands[i]->name, commands[i]->summary);
     fputs("\n'admit help COMMAND' tells more about one of them.\n"
           "Exit codes: 0 fine, 1 expectation not met or failure, 2 usage or unreadable input,\n"
           "            3 policy not valid, 4 a scenario failed.\n",

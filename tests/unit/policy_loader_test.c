@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The loader on files: scenario 05, tests/policies, and the registry of findings. Arguments:
- * scenario file, folder, yaml.
+ * The loader on files: scenario 05, tests/policies. Arguments: scenario file, folder.
  */
 #include <cjson/cJSON.h>
 
 #include "policy/catalog.h"
 #include "policy_support.h"
 
-static const char *scenario_path, *policies_path, *registry_path;
+static const char *scenario_path, *policies_path;
 
 /* ---- scenario 05 ---- */
 
@@ -155,56 +154,6 @@ END_TEST
 
 /* ---- the registry ---- */
 
-/* The value of "key: value" when the line has this key, without quotes. */
-static bool field(const char *line, const char *key, char *out, size_t size)
-{
-    line += strspn(line, " -");
-    size_t length = strlen(key);
-    if (strncmp(line, key, length) != 0 || line[length] != ':')
-        return false;
-    line += length + 1 + strspn(line + length + 1, " ");
-    snprintf(out, size, "%s", line);
-    return true;
-}
-
-START_TEST(registry_and_catalog_agree)
-{
-    static const char *const severities[] = { "error", "warning", "note" };
-    size_t length;
-    char id[32] = "", value[1024];
-    uint32_t ids = 0, names = 0, levels = 0, texts = 0, advice = 0;
-    char *text = read_file(registry_path, &length), *rest = NULL;
-    ck_assert_msg(text != NULL, "no %s", registry_path);
-    for (char *line = strtok_r(text, "\n", &rest); line != NULL;
-         line = strtok_r(NULL, "\n", &rest)) {
-        const struct admi_diag_kind *kind = &admi_diag_kinds[ids == 0 ? 0 : ids - 1];
-        if (field(line, "id", id, sizeof id)) {
-            ck_assert_msg(ids < ADMI_DIAG_KIND_COUNT, "%s is not in the catalog", id);
-            ck_assert_str_eq(id, admi_diag_kinds[ids].code);
-            ids++;
-        } else if (field(line, "name", value, sizeof value)) {
-            ck_assert_msg(strcmp(value, kind->name) == 0, "%s: %s, %s", id, value, kind->name);
-            names++;
-        } else if (field(line, "severity", value, sizeof value)) {
-            ck_assert_msg(strcmp(value, severities[kind->severity]) == 0, "%s: %s", id, value);
-            levels++;
-        } else if (field(line, "text", value, sizeof value)) {
-            ck_assert_msg(strlen(value) > 12, "%s says nothing", id);
-            texts++;
-        } else if (field(line, "what_now", value, sizeof value)) {
-            ck_assert_msg(strlen(value) > 8, "%s gives no advice", id);
-            advice++;
-        }
-    }
-    ck_assert_uint_eq(ids, ADMI_DIAG_KIND_COUNT);
-    ck_assert_uint_eq(names, ids);
-    ck_assert_uint_eq(levels, ids);
-    ck_assert_uint_eq(texts, ids);
-    ck_assert_uint_eq(advice, ids);
-    free(text);
-}
-END_TEST
-
 START_TEST(codes_and_names_are_unique)
 {
     for (uint32_t i = 0; i < ADMI_DIAG_KIND_COUNT; i++)
@@ -217,21 +166,18 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    if (argc != 4) {
-        fprintf(stderr, "usage: %s scenario-05.json tests/policies docs/diagnostics.yaml\n",
-                argv[0]);
+    if (argc != 3) {
+        fprintf(stderr, "usage: %s scenario-05.json tests/policies\n", argv[0]);
         return 2;
     }
     scenario_path = argv[1];
     policies_path = argv[2];
-    registry_path = argv[3];
     Suite *suite = suite_create("policy-loader");
     TCase *cases = tcase_create("policy-loader");
     tcase_set_timeout(cases, 60);
     tcase_add_test(cases, case_05_every_json_document_gets_its_verdict);
     tcase_add_test(cases, every_reject_file_names_code_pointer_and_line);
     tcase_add_test(cases, every_accept_file_is_accepted_with_its_warnings);
-    tcase_add_test(cases, registry_and_catalog_agree);
     tcase_add_test(cases, codes_and_names_are_unique);
     suite_add_tcase(suite, cases);
     return run_suite(suite);
