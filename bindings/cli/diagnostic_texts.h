@@ -13,6 +13,8 @@ struct diagnostic_text {
     const char *text;
     const char *what_now;
     const char *bad, *good; /* an example and its repair, or NULL */
+    const char *of;         /* of the example: "policy", "table", "patch" */
+    const char *format;     /* of the example: "json", "yaml" */
 };
 
 extern const struct diagnostic_text diagnostic_texts[]; /* ends with id NULL */

@@ -41,9 +41,11 @@ static const struct diagnostic_text *find(const struct command *command, const c
     return NULL;
 }
 
-static void print_block(const char *title, const char *text)
+static void print_block(const char *title, const struct diagnostic_text *entry, const char *text)
 {
-    printf("\n%s\n", title);
+    bool table = strcmp(entry->of, "policy") != 0;
+
+    printf("\n%s%s:\n", title, table ? ", in a limit table" : "");
     for (const char *line = text; *line != 0;) {
         size_t length = strcspn(line, "\n");
 
@@ -58,9 +60,9 @@ static void print_text(const struct diagnostic_text *entry)
            style_off(stdout), entry->name, entry->severity, entry->since, entry->text,
            entry->what_now);
     if (entry->bad != NULL)
-        print_block("For instance:", entry->bad);
+        print_block("For instance", entry, entry->bad);
     if (entry->good != NULL)
-        print_block("What was meant:", entry->good);
+        print_block("What was meant", entry, entry->good);
 }
 
 static void print_member(const char *name, const char *value)
@@ -83,6 +85,8 @@ static void print_json(const struct diagnostic_text *entry, bool first)
     print_member("what_now", entry->what_now);
     print_member("bad", entry->bad);
     print_member("good", entry->good);
+    print_member("example_of", entry->bad != NULL ? entry->of : NULL);
+    print_member("example_format", entry->bad != NULL ? entry->format : NULL);
     fputc('}', stdout);
 }
 

@@ -15,6 +15,8 @@ import re
 import sys
 
 SEVERITIES = ("error", "warning")
+EXAMPLES_OF = ("policy", "table", "patch")
+FORMATS = ("json", "yaml")
 FIELDS = ("id", "name", "severity", "since", "text", "what_now")
 GROUPS = (
     (100, "The text", "What no reader of JSON or YAML should accept; most of these end the reading."),
@@ -54,6 +56,11 @@ def check_entry(entry, before):
     example = entry.get("example", {})
     if set(example) - {"bad", "good", "format", "of"} or ("example" in entry and "bad" not in example):
         raise Disorder("%s: an example has bad, and perhaps good, format and of" % name)
+    for field, words in (("of", EXAMPLES_OF), ("format", FORMATS)):
+        if example.get(field, words[0]) not in words:
+            raise Disorder("%s: %s is none of %s" % (name, field, ", ".join(words)))
+    if any(not isinstance(example.get(field, "x"), str) or not example.get(field, "x") for field in ("bad", "good")):
+        raise Disorder("%s: bad and good are texts" % name)
     for other in before:
         for field in ("id", "name"):
             if entry[field] == other[field]:
@@ -115,6 +122,8 @@ def texts(entries):
         for field in ("bad", "good"):
             if field in example:
                 print("        .%s = %s," % (field, c_string(example[field])))
+        print("        .of = %s," % c_string(example.get("of", EXAMPLES_OF[0])))
+        print("        .format = %s," % c_string(example.get("format", FORMATS[0])))
         print("    },")
     print("    { .id = NULL },\n};")
 

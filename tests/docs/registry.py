@@ -6,6 +6,7 @@
 """
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -25,6 +26,12 @@ def ok(passed, what, detail=""):
     print("%s %d - %s" % ("ok" if passed else "not ok", count, what))
     if not passed:
         print("\n".join("# " + line for line in detail.splitlines()))
+
+
+def skip(what, why):
+    global count
+    count += 1
+    print("ok %d - %s # SKIP %s" % (count, what, why))
 
 
 def generate(path, form):
@@ -49,6 +56,13 @@ def main():
     with open(os.path.join(ROOT, "docs", "diagnostics.md"), encoding="utf-8") as file:
         ok(code == 0 and out == file.read(), "docs/diagnostics.md is what the registry generates",
            err or "python3 lib/policy/generate_diagnostics.py docs/diagnostics.json table >docs/diagnostics.md")
+    code, out, err = generate(REGISTRY, "man")
+    if shutil.which("scdoc"):
+        done = subprocess.run(["scdoc"], input=out.encode(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        ok(code == 0 and done.returncode == 0 and b"ADM" in done.stdout, "scdoc takes admit-diagnostics(7)",
+           err + done.stderr.decode())
+    else:
+        skip("scdoc takes admit-diagnostics(7)", "scdoc is not here")
     with tempfile.TemporaryDirectory() as folder:
         refused(folder, "a number twice", lambda e: e[1].update(id=e[0]["id"]), "is taken")
         refused(folder, "a word twice", lambda e: e[1].update(name=e[0]["name"]), "is taken")
@@ -58,6 +72,9 @@ def main():
         refused(folder, "a severity that does not exist", lambda e: e[0].update(severity="fatal"), "fatal")
         refused(folder, "a misspelt member", lambda e: e[0].update(what_nwo="x"), "what_nwo")
         refused(folder, "an id of another form", lambda e: e[0].update(id="ADM-D-1"), "three digits")
+        refused(folder, "a repair without a fault", lambda e: e[0]["example"].pop("bad"), "an example has bad")
+        refused(folder, "an empty example", lambda e: e[0]["example"].update(bad=""), "are texts")
+        refused(folder, "an example of something else", lambda e: e[0]["example"].update(of="log"), "none of policy")
         refused(folder, "no entry at all", lambda e: e.clear(), "no entry")
         broken = os.path.join(folder, "broken.json")
         with open(broken, "w", encoding="utf-8") as file:
