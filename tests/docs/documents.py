@@ -1,136 +1,133 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""README and docs: every C block compiles, the first one is examples/minimal.c, every path and link exists.
+"""README and docs: every block is compiled or run, every path and link exists, every page starts with what to copy.
 
-    documents.py SOURCE-ROOT BUILD-ROOT         TAP on standard output
+    documents.py SOURCE-ROOT BUILD-ROOT [PAGE...]         TAP on standard output
 
-A fence "```c" holds declarations and functions, "```c body" statements for the inside of a function, where
-these names exist: gate, policy, request, decision, options, lease, status.
+How a block is tried out depends on its language, see blocks.py and docs/CONTRIBUTING.md.
 """
 import glob
 import os
 import re
-import shlex
-import subprocess
 import sys
 import tempfile
 
-ROOT, BUILD = sys.argv[1:]
-WARNINGS = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror",
-            "-Wno-unused-function", "-Wno-unused-variable", "-Wno-unused-parameter"]
-PRELUDE = "".join("#include <admit/%s.h>\n" % name
-                  for name in ("admit", "backends", "metrics", "policy", "testing")) + "#include <stdio.h>\n"
-BODY = """static int body(struct adm_gate *gate, struct adm_policy *policy, struct adm_id lease);
-static int body(struct adm_gate *gate, struct adm_policy *policy, struct adm_id lease)
-{
-    struct adm_gate_options options = { .size = sizeof options };
-    struct adm_request request = { .size = sizeof request };
-    struct adm_decision decision = { .size = sizeof decision };
-    adm_status status = ADM_OK;
+import blocks
+import markdown
 
-    (void)gate, (void)policy, (void)lease, (void)options, (void)request, (void)decision, (void)status;
-#line 1
-%s
-    return 0;
-}
-"""
+# Pages that tell of the project and not of its use.
+NO_COPY = re.compile(r"^docs/(adr/|NEWS\.md|SECURITY\.md|CONTRIBUTING\.md)|^README\.md$|^bindings/")
+FIRST_LINES = 14
 
-count = 0
-failed = 0
-
-
-def ok(passed, what, detail=""):
-    global count, failed
-    count += 1
-    failed += 0 if passed else 1
-    print("%s %d - %s" % ("ok" if passed else "not ok", count, what))
-    if not passed:
-        print("\n".join("# " + line for line in detail.splitlines()))
-
-
-def documents():
-    yield "README.md"
-    for folder, _, names in os.walk(os.path.join(ROOT, "docs")):
-        for name in sorted(names):
-            if name.endswith(".md"):
-                yield os.path.relpath(os.path.join(folder, name), ROOT)
+# One fault for each language: what the tests would not find would be no test.
+FAULTS = [
+    ("c", "int f(void);\nint f(void)\n{\n    return adm_no_such_function();\n}\n", "does not compile"),
+    ("c body", "    status = adm_admit(gate, &request);\n", "misses an argument"),
+    ("c rest", "int x;\n", "has a mark that nobody knows"),
+    ("cpp", "int f() { return adm_no_such_function(); }\n", "does not compile"),
+    ("json", "{\"version\": \"1\", \"rules\": []}\n", "is refused by the reader"),
+    ("json", "{\"version\": \"1\"}\n", "is no document"),
+    ("json rule", "{\"id\": \"a\", \"type\": \"request_cap\", \"limit\": 1e3}\n", "is refused by the reader"),
+    ("json rejected", "{\"version\": \"1\", \"rules\": [{\"id\": \"a\", \"type\": \"request_cap\", \"limit\": 1}]}\n",
+     "is not refused"),
+    ("json fragment", "{\"a\": }\n", "is no JSON"),
+    ("sh", "admit validate no-such-file.json\n", "fails"),
+    ("sh", "sh tests/run.sh.old\n", "names no script"),
+    ("sh shown", "if true; then\n", "does not parse"),
+    ("console", "$ echo one\ntwo\n", "has another output"),
+    ("console", "one\n$ echo one\n", "has output before the first command"),
+    ("console", "$ echo one\none\nmore\n", "has more output than there is"),
+    ("console", "$ false\n$ echo $?\n0\n", "has another exit status"),
+    ("text", "$ echo one\n", "holds a command"),
+    ("", "anything\n", "has no language"),
+    ("bash", "true\n", "has a language that nobody tries out"),
+]
 
 
-def read(path):
-    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
-        return file.read()
+def check_faults(report, root, build):
+    with tempfile.TemporaryDirectory() as folder:
+        tree = blocks.Tree(root, build)
+        tree.enter(folder)
+        for info, content, fault in FAULTS:
+            what = "a block \"%s\" that %s is found" % (info, fault)
+            try:
+                passed, _ = blocks.try_out(tree, markdown.Block(1, info, content))
+                report.ok(not passed, what, content)
+            except blocks.Skip as why:
+                report.skip(what, why)
+        passed, detail = blocks.try_out(tree, markdown.Block(1, "console", "$ printf 'a\\nb\\nc\\n'\n...\nc\n$ false\n$ echo $?\n1\n"))
+        report.ok(passed, "a transcript may leave out lines", detail)
+    report.ok(first_block("# Title\n\n%s```sh\ntrue\n```\n" % ("prose\n" * FIRST_LINES)) > FIRST_LINES,
+              "a page that starts with prose is found")
 
 
-def blocks(text):
-    """(line, info string, content) of each fenced block."""
-    for found in re.finditer(r"^```([^\n`]*)\n(.*?)^```[ \t]*$", text, re.MULTILINE | re.DOTALL):
-        yield text.count("\n", 0, found.start()) + 1, found.group(1).strip(), found.group(2)
+def first_block(text):
+    """The line of the first block or table; beyond every page when there is none."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.startswith("```") or line.startswith("|"):
+            return number
+    return sys.maxsize
 
 
-def compile_c(folder, content, program):
-    path = os.path.join(folder, "block.c")
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(content)
-    command = shlex.split(os.environ.get("CC", "cc")) + WARNINGS + ["-I" + os.path.join(ROOT, "include"), path]
-    library = os.path.join(BUILD, "lib")
-    if program:
-        out = os.path.join(folder, "block")
-        command += ["-o", out, "-L" + library, "-ladmit-testing", "-l:libadmit.so", "-Wl,-rpath," + library, "-pthread"]
-    else:
-        command += ["-c", "-o", os.devnull]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    if done.returncode != 0 or not program:
-        return done.returncode, done.stdout.decode("utf-8", "replace")
-    done = subprocess.run([out], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
-    return done.returncode, done.stdout.decode("utf-8", "replace")
+def check_page(report, root, build, name):
+    text = markdown.read(root, name)
+    if not NO_COPY.search(name):
+        line = first_block(text)
+        report.ok(line <= FIRST_LINES, "%s: starts with what to copy" % name,
+                  "no block and no table in the first %d lines" % FIRST_LINES)
+    fences = len(re.findall(r"^[ \t]*(?:```|~~~)", text, re.MULTILINE))
+    found = markdown.blocks(text)
+    report.ok(fences == 2 * len(found), "%s: every fence is at the start of a line and closed" % name,
+              "%d fences, %d blocks" % (fences, len(found)))
+    with tempfile.TemporaryDirectory() as folder:
+        tree = blocks.Tree(root, build)
+        tree.enter(folder)
+        for block in found:
+            what = "%s:%d: block \"%s\"" % (name, block.line, " ".join(block.words))
+            try:
+                passed, detail = blocks.try_out(tree, block)
+                report.ok(passed, what, detail)
+            except blocks.Skip as why:
+                report.skip(what, why)
 
 
-def check_blocks(folder, name, text):
-    for line, info, content in blocks(text):
-        words = info.split()
-        if not words or words[0] != "c":
-            continue
-        program = re.search(r"^int main\(", content, re.MULTILINE) is not None
-        if words[1:] == ["body"]:
-            source = PRELUDE + BODY % content
-        elif program:
-            source = content
-        else:
-            source = PRELUDE + "#line 1\n" + content
-        code, output = compile_c(folder, source, program)
-        ok(code == 0, "%s:%d: the C block %s" % (name, line, "builds and runs" if program else "compiles"), output)
-
-
-def check_paths(name, text):
+def check_paths(report, root, name):
     """Links, and words in backquotes that look like a path of this tree."""
+    text = markdown.read(root, name)
     here = os.path.dirname(name)
-    links = [os.path.normpath(os.path.join(here, target)) for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", text)]
-    prose = re.sub(r"^```.*?^```[ \t]*$", "", text, flags=re.MULTILINE | re.DOTALL)
+    links = [os.path.normpath(os.path.join(here, target))
+             for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", text)]
     tops = "include|lib|examples|tests|bindings|docs|pkgconfig"
-    named = re.findall(r"`((?:%s)/[A-Za-z0-9_./-]*)`" % tops, prose)
+    named = re.findall(r"`((?:%s)/[A-Za-z0-9_./-]*)`" % tops, markdown.without_blocks(text))
     commands = re.findall(r"\bsh ((?:%s)/[A-Za-z0-9_./-]+)" % tops, text)
     # "lib/base/abi" may stand for abi.c and abi.h.
     missing = sorted({path for path in links + named + commands
-                      if not os.path.exists(os.path.join(ROOT, path)) and not glob.glob(os.path.join(ROOT, path + ".*"))})
-    ok(not missing, "%s: every file that it names exists (%d)" % (name, len(links + named + commands)), "\n".join(missing))
+                      if not os.path.exists(os.path.join(root, path)) and not glob.glob(os.path.join(root, path + ".*"))})
+    report.ok(not missing, "%s: every file that it names exists (%d)" % (name, len(links + named + commands)),
+              "\n".join(missing))
+
+
+def check_readme(report, root):
+    readme = markdown.read(root, "README.md")
+    first = next((block.content for block in markdown.blocks(readme) if block.words == ["c"]), "")
+    minimal = markdown.read(root, "examples/minimal.c")
+    report.ok(first == minimal[minimal.index("#include"):], "README.md's first C block is examples/minimal.c")
+    for command in ("sh examples/quickstart.sh", "sh tests/run.sh"):
+        report.ok(re.search("^%s$" % re.escape(command), readme, re.MULTILINE) is not None,
+                  "README.md shows the command: " + command)
 
 
 def main():
-    readme = read("README.md")
-    first = next((content for _, info, content in blocks(readme) if info == "c"), "")
-    minimal = read("examples/minimal.c")
-    ok(first == minimal[minimal.index("#include"):], "README.md's first C block is examples/minimal.c")
-    for command in ("sh examples/quickstart.sh", "sh tests/run.sh"):
-        ok(re.search("^%s$" % re.escape(command), readme, re.MULTILINE) is not None, "README.md shows the command: " + command)
-    with tempfile.TemporaryDirectory() as folder:
-        code, _ = compile_c(folder, PRELUDE + BODY % "    return adm_no_such_function();\n", False)
-        ok(code != 0, "a block that does not compile is found")
-        for name in documents():
-            text = read(name)
-            check_blocks(folder, name, text)
-            check_paths(name, text)
-    print("1..%d" % count)
-    return 1 if failed else 0
+    root, build = sys.argv[1:3]
+    report = markdown.Report()
+    wanted = sys.argv[3:]
+    if not wanted:
+        check_readme(report, root)
+        check_faults(report, root, build)
+    for name in wanted or markdown.pages(root):
+        check_page(report, root, build, name)
+        check_paths(report, root, name)
+    report.end()
 
 
-sys.exit(main())
+main()
