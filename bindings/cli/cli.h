@@ -102,13 +102,22 @@ void input_free(struct input *input);
 
 /* ---- findings of the loader ----------------------------------------------------------------- */
 
-/* Where the text stood in a larger one; all zero: it was a file of its own. */
-struct place {
+/* What findings are about. line, column: where the document starts in text; 0: it is the text. */
+struct source {
+    const char *name;
+    const char *text;
+    size_t length;
     uint32_t line, column;
 };
 
-void findings_print(FILE *out, const struct adm_diags *diags, const char *file, struct place place);
+struct source input_source(const struct input *input);
+
+void findings_print(FILE *out, const struct adm_diags *diags, const struct source *source);
 void findings_print_json(FILE *out, const struct adm_diags *diags);
+
+/* The line of a text, and a mark under marked bytes of it from column on. */
+void source_line_print(FILE *out, const char *text, size_t length, uint32_t line, uint32_t column,
+                       uint32_t marked, enum cli_style style);
 
 /* The name of the first error, "policy_invalid" when there is none. */
 const char *findings_error_name(const struct adm_diags *diags, char out[72]);
@@ -116,7 +125,16 @@ const char *findings_error_name(const struct adm_diags *diags, char out[72]);
 /* "ADM_E_VERSION_CONFLICT" -> "version_conflict". */
 const char *status_word(adm_status status, char out[72]);
 
-/* Read and load a policy file. CLI_OK, or another exit code after the findings were printed. */
+/* ADM_POLICY_YAML for a name that ends in .yaml or .yml. */
+uint32_t policy_flags(const char *name);
+
+/* The same for a limit table: ADM_TABLE_YAML. */
+uint32_t table_flags(const char *name);
+
+/*
+ * Read and load a policy file. CLI_OK, or another exit code after the findings were printed. *text
+ * is then JSON, whatever the file is.
+ */
 int policy_read(const char *path, bool quiet, struct input *text, struct adm_policy **out);
 
 /* ---- small things --------------------------------------------------------------------------- */

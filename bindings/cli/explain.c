@@ -74,9 +74,7 @@ static void print_text(const struct printer *printer, const struct adm_rule_repo
 {
     char verdict[400], level[24], limit[24], amount[24];
     bool live = report->matched && !report->off;
-    enum cli_style style = !report->matched ? STYLE_DIM
-                           : report->denies ? STYLE_RED
-                                            : STYLE_GREEN;
+    enum cli_style style = !report->matched ? STYLE_DIM : report->denies ? STYLE_RED : STYLE_GREEN;
     bool counts = live && strcmp(report->type, "pressure") != 0;
 
     verdict_text(report, verdict, sizeof verdict);
@@ -85,8 +83,7 @@ static void print_text(const struct printer *printer, const struct adm_rule_repo
     optional_number(amount, live && report->has_amount, (int64_t)report->amount);
     printf("%-*s  %-12s  %-13s  %-14s  %14s  %14s  %14s  %s%s%s%s\n", printer->width, report->rule,
            report->type, report->unit, live ? report->origin : "-", level, limit, amount,
-           style_on(stdout, style),
-           verdict, report->shadow ? " (shadow)" : "", style_off(stdout));
+           style_on(stdout, style), verdict, report->shadow ? " (shadow)" : "", style_off(stdout));
 }
 
 static void print_json(const struct printer *printer, const struct adm_rule_report *report)
@@ -224,8 +221,7 @@ static bool explain(struct adm_gate *gate, const struct question *question,
     else
         printf("%s%-*s  %-12s  %-13s  %-14s  %14s  %14s  %14s  %s%s\n",
                style_on(stdout, STYLE_BOLD), printer.width, "rule", "type", "unit", "numbers of",
-               "level", "limit", "amount",
-               "verdict", style_off(stdout));
+               "level", "limit", "amount", "verdict", style_off(stdout));
     status = adm_explain(gate, &request, on_report, &printer, decision);
     if (status != ADM_OK) {
         cli_error("cannot explain: %s", adm_status_text(status));
@@ -247,16 +243,17 @@ static int put_tables(struct adm_gate *gate, const struct question *question)
 
         if (!input_read(question->tables[i], INPUT_POLICY_MAX, &input))
             return CLI_USAGE;
-        adm_status status = adm_gate_put_table(
-            gate, (struct adm_bytes){ input.text, input.length }, ADM_TABLE_REPLACE, &diags);
-        findings_print(stderr, diags, input.name, (struct place){ 0, 0 });
+        struct source source = input_source(&input);
+        adm_status status = adm_gate_put_table(gate, (struct adm_bytes){ input.text, input.length },
+                                               ADM_TABLE_REPLACE | table_flags(input.name), &diags);
+        findings_print(stderr, diags, &source);
         if (status != ADM_OK && status != ADM_E_POLICY_INVALID)
             cli_error("%s: %s", input.name, adm_status_text(status));
         adm_diags_free(diags);
         input_free(&input);
         if (status != ADM_OK)
             return adm_status_class(status) == ADM_STATUS_CLASS_ENVIRONMENT ? CLI_FAILED
-                                                                           : CLI_INVALID;
+                                                                            : CLI_INVALID;
     }
     return CLI_OK;
 }
@@ -297,8 +294,8 @@ static int run_question(struct question *question, const char *path)
         return code;
     clock_gettime(CLOCK_REALTIME, &now); /* quota windows are those of today */
     struct lab_options options = { .seed = 1,
-                                   .start_ns = (uint64_t)now.tv_sec * ADM_SECOND +
-                                               (uint64_t)now.tv_nsec };
+                                   .start_ns =
+                                       (uint64_t)now.tv_sec * ADM_SECOND + (uint64_t)now.tv_nsec };
     adm_status status = lab_open(&lab, &options, policy);
     if (status == ADM_OK) {
         code = ask(question, lab.gate);

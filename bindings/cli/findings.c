@@ -4,7 +4,10 @@
 #include "cli.h"
 #include "json.h"
 
+#include <admit/admit.h>
+
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *severity_word(uint32_t severity)
@@ -31,35 +34,43 @@ static enum cli_style severity_style(uint32_t severity)
     }
 }
 
-static void print_one(FILE *out, const struct adm_diag *diag, const char *file, struct place place)
+static void print_one(FILE *out, const struct adm_diag *diag, const struct source *source)
 {
+    bool note = diag->severity == ADM_SEVERITY_NOTE;
     uint32_t line = diag->line, column = diag->column;
 
-    if (place.line > 0 && line > 0) {
+    if (source->line > 0 && line > 0) {
         if (line == 1)
-            column += place.column - 1;
-        line += place.line - 1;
+            column += source->column - 1;
+        line += source->line - 1;
     }
-    fprintf(out, "%s%s:", style_on(out, STYLE_BOLD), file);
+    fprintf(out, "%s%s:", style_on(out, STYLE_BOLD), source->name);
     if (line > 0)
         fprintf(out, "%u:%u:", line, column);
-    fprintf(out, "%s %s%s[%s]%s: ", style_off(out), style_on(out, severity_style(diag->severity)),
-            severity_word(diag->severity), diag->code, style_off(out));
-    if (diag->pointer != NULL && diag->pointer[0] != 0)
+    fprintf(out, "%s %s%s", style_off(out), style_on(out, severity_style(diag->severity)),
+            severity_word(diag->severity));
+    if (!note)
+        fprintf(out, "[%s]", diag->code);
+    fprintf(out, "%s: ", style_off(out));
+    if (!note && diag->pointer[0] != 0)
         fprintf(out, "%s: ", diag->pointer);
     fprintf(out, "%s\n", diag->message);
+    if (line > 0)
+        source_line_print(out, source->text, source->length, line, column, diag->length,
+                          severity_style(diag->severity));
     if (diag->nearest != NULL)
-        fprintf(out, "  %shelp:%s did you mean \"%s\"?\n", style_on(out, STYLE_CYAN),
-                style_off(out), diag->nearest);
+        fprintf(out, "  %shelp:%s did you mean %s%s%s?\n", style_on(out, STYLE_CYAN),
+                style_off(out), diag->nearest[0] == '"' ? "" : "\"", diag->nearest,
+                diag->nearest[0] == '"' ? "" : "\"");
 }
 
-void findings_print(FILE *out, const struct adm_diags *diags, const char *file, struct place place)
+void findings_print(FILE *out, const struct adm_diags *diags, const struct source *source)
 {
     for (uint64_t i = 0; i < adm_diags_count(diags); i++) {
         struct adm_diag diag = { .size = sizeof diag };
 
         if (adm_diags_get(diags, i, &diag) == ADM_OK)
-            print_one(out, &diag, file, place);
+            print_one(out, &diag, source);
     }
 }
 
@@ -76,7 +87,8 @@ void findings_print_json(FILE *out, const struct adm_diags *diags)
         json_print_text(out, diag.code);
         fputs(",\"name\":", out);
         json_print_text(out, diag.name);
-        fprintf(out, ",\"line\":%u,\"column\":%u,\"pointer\":", diag.line, diag.column);
+        fprintf(out, ",\"line\":%u,\"column\":%u,\"length\":%u,\"pointer\":", diag.line,
+                diag.column, diag.length);
         json_print_text(out, diag.pointer != NULL ? diag.pointer : "");
         fputs(",\"message\":", out);
         json_print_text(out, diag.message);
@@ -117,6 +129,45 @@ const char *status_word(adm_status status, char out[72])
     return out;
 }
 
+static bool ends_in(const char *name, const char *suffix)
+{
+    size_t length = strlen(name), wanted = strlen(suffix);
+
+    return length > wanted && strcmp(name + length - wanted, suffix) == 0;
+}
+
+uint32_t policy_flags(const char *name)
+{
+    return ends_in(name, ".yaml") || ends_in(name, ".yml") ? ADM_POLICY_YAML : 0;
+}
+
+uint32_t table_flags(const char *name)
+{
+    return policy_flags(name) != 0 ? ADM_TABLE_YAML : 0;
+}
+
+struct source input_source(const struct input *input)
+{
+    return (struct source){ .name = input->name, .text = input->text, .length = input->length };
+}
+
+/* A valid policy as JSON text: what the command itself reads of policies is written once. */
+static bool as_json(struct input *text, const struct adm_policy_options *options)
+{
+    struct adm_bytes bytes = { text->text, text->length };
+    uint64_t length = 0;
+    adm_status status = adm_policy_json(bytes, options, NULL, 0, &length, NULL);
+
+    if (status != ADM_E_BUFFER_TOO_SMALL)
+        return status == ADM_OK;
+    char *json = cli_allocate((size_t)length + 1);
+    status = adm_policy_json(bytes, options, json, length, &length, NULL);
+    free(text->text);
+    text->text = json;
+    text->length = (size_t)length;
+    return status == ADM_OK;
+}
+
 int policy_read(const char *path, bool quiet, struct input *text, struct adm_policy **out)
 {
     struct adm_policy_options options = { .size = sizeof options };
@@ -125,11 +176,17 @@ int policy_read(const char *path, bool quiet, struct input *text, struct adm_pol
     if (!input_read(path, INPUT_POLICY_MAX, text))
         return CLI_USAGE;
     options.file = text->name;
-    adm_status status = adm_policy_load((struct adm_bytes){ text->text, text->length }, &options,
-                                        out, &diags);
+    options.flags = policy_flags(text->name);
+    adm_status status =
+        adm_policy_load((struct adm_bytes){ text->text, text->length }, &options, out, &diags);
+    struct source source = input_source(text);
     if (status != ADM_OK || !quiet)
-        findings_print(stderr, diags, text->name, (struct place){ 0, 0 });
+        findings_print(stderr, diags, &source);
     adm_diags_free(diags);
+    if (status == ADM_OK && options.flags != 0 && !as_json(text, &options)) {
+        adm_policy_unref(*out);
+        status = ADM_E_NOMEM;
+    }
     if (status == ADM_OK)
         return CLI_OK;
     if (status != ADM_E_POLICY_INVALID)

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REPORT_MAX 12u      /* lines per scenario; the rest is only counted */
+#define REPORT_MAX 12u /* lines per scenario; the rest is only counted */
 #define REPEAT_MAX 1000000u
 #define ROOM_MAX   16384u /* of a scenario's backend: hundreds of gates are opened in one run */
 
@@ -69,8 +69,7 @@ static bool print_decision_member(FILE *out, const struct adm_decision *decision
         if (none)
             fputs("null", out);
         else
-            print_names(out, decision,
-                        key[0] == 'r' ? adm_decision_rule : adm_decision_shadow);
+            print_names(out, decision, key[0] == 'r' ? adm_decision_rule : adm_decision_shadow);
     } else if (strcmp(key, "table_version") == 0) {
         print_optional(out, none ? NULL : decision->table_version);
     } else if (strcmp(key, "unknown") == 0 || strcmp(key, "http") == 0) {
@@ -276,8 +275,9 @@ static bool open_gate(struct scenario *scenario, const struct json *document,
         status = lab_open(&scenario->lab, &options, policy);
     if (status != ADM_OK) {
         scenario_fail(scenario, "policy", "does not load: %s", adm_status_text(status));
-        findings_print(scenario->report, diags, scenario->file,
-                       (struct place){ policy_text->line, policy_text->column });
+        findings_print(scenario->report, diags,
+                       &(struct source){ scenario->file, scenario->text, scenario->length,
+                                         policy_text->line, policy_text->column });
     }
     adm_diags_free(diags);
     adm_policy_unref(policy);
@@ -291,14 +291,14 @@ static bool put_tables(struct scenario *scenario, const struct json *tables)
     for (const struct json *table = tables->first; table != NULL; table = table->next) {
         struct adm_bytes text = { scenario->text + table->start, table->end - table->start };
         struct adm_diags *diags = NULL;
-        adm_status status =
-            adm_gate_put_table(scenario->lab.gate, text, ADM_TABLE_REPLACE, &diags);
+        adm_status status = adm_gate_put_table(scenario->lab.gate, text, ADM_TABLE_REPLACE, &diags);
 
         if (status != ADM_OK) {
             scenario_fail(scenario, "tables", "a limit table is refused: %s",
                           adm_status_text(status));
-            findings_print(scenario->report, diags, scenario->file,
-                           (struct place){ table->line, table->column });
+            findings_print(scenario->report, diags,
+                           &(struct source){ scenario->file, scenario->text, scenario->length,
+                                             table->line, table->column });
         }
         adm_diags_free(diags);
         if (status != ADM_OK)
@@ -307,10 +307,12 @@ static bool put_tables(struct scenario *scenario, const struct json *tables)
     return true;
 }
 
-unsigned scenario_run(const char *file, const char *text, const struct json *document,
+unsigned scenario_run(const char *file, struct adm_bytes text, const struct json *document,
                       enum lab_backend backend, FILE *report)
 {
-    struct scenario scenario = { .file = file, .text = text, .report = report };
+    struct scenario scenario = {
+        .file = file, .text = text.data, .length = text.length, .report = report
+    };
     const struct json *steps = json_member(document, "steps");
     size_t index = 0;
 

@@ -14,6 +14,7 @@ struct lease_name {
 struct scenario {
     const char *file;
     const char *text; /* of the whole file: policies are handed on as they stand in it */
+    size_t length;
     struct lab lab;
     uint64_t now_ms; /* of the step that runs */
     struct lease_name *leases;
@@ -34,7 +35,7 @@ struct answer {
 };
 
 /* Runs one scenario; the number of failures, each reported in a line of its own. */
-unsigned scenario_run(const char *file, const char *text, const struct json *scenario,
+unsigned scenario_run(const char *file, struct adm_bytes text, const struct json *scenario,
                       enum lab_backend backend, FILE *report);
 
 /* One step at one time: fills the answer, never prints. */

@@ -78,13 +78,17 @@ static void judge_document(const struct json *document, FILE *why)
         free(bytes);
         return;
     }
+    struct adm_policy_options options = { .size = sizeof options };
+    if (json_is(json_member(document, "format"), "yaml"))
+        options.flags = ADM_POLICY_YAML;
     adm_status status =
-        adm_policy_load((struct adm_bytes){ bytes, length }, NULL, &policy, &diags);
+        adm_policy_load((struct adm_bytes){ bytes, length }, &options, &policy, &diags);
     if (status != ADM_OK && status != ADM_E_POLICY_INVALID) {
         fprintf(why, "cannot be read: %s\n", adm_status_text(status));
     } else if (json_is(expect, "accept") != (status == ADM_OK)) {
         fprintf(why, "expected %s, got %s\n", expect->text, status == ADM_OK ? "accept" : "reject");
-        findings_print(why, diags, "document", (struct place){ 0, 0 });
+        findings_print(why, diags,
+                       &(struct source){ .name = "document", .text = bytes, .length = length });
     } else if (status == ADM_E_POLICY_INVALID && adm_diags_count(diags) == 0) {
         fputs("rejected without a finding\n", why);
     }
@@ -99,9 +103,10 @@ static void run_document(struct run *run, struct result *result, const struct js
     struct block why;
 
     result->name = name != NULL && name->kind == JSON_STRING ? name->text : "?";
-    if (!json_is(json_member(document, "format"), "json")) {
-        result->kind = RESULT_SKIPPED;
-        result->why = "the document is not JSON, and no other format can be read yet";
+    const struct json *format = json_member(document, "format");
+    if (!json_is(format, "json") && !json_is(format, "yaml")) {
+        result->kind = RESULT_FAILED;
+        result->why = "the \"format\" of a document is json or yaml\n";
         report_result(&run->report, result);
         return;
     }
@@ -131,7 +136,7 @@ static void run_loader(struct run *run, struct result *result, const struct json
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
-static void run_admission(struct run *run, struct result *result, const char *text,
+static void run_admission(struct run *run, struct result *result, struct adm_bytes text,
                           const struct json *scenario)
 {
     struct block why;
@@ -145,7 +150,7 @@ static void run_admission(struct run *run, struct result *result, const char *te
     free(why.text);
 }
 
-static void run_scenario(struct run *run, const char *file, const char *text, uint64_t number,
+static void run_scenario(struct run *run, const char *file, struct adm_bytes text, uint64_t number,
                          const struct json *scenario)
 {
     const struct json *kind = json_member(scenario, "kind");
@@ -194,7 +199,8 @@ static void run_file(struct run *run, const char *path)
     } else {
         for (const struct json *scenario = scenarios->first; scenario != NULL;
              scenario = scenario->next)
-            run_scenario(run, input.name, input.text, ++number, scenario);
+            run_scenario(run, input.name, (struct adm_bytes){ input.text, input.length }, ++number,
+                         scenario);
     }
     json_free(&document);
     input_free(&input);

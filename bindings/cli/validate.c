@@ -23,7 +23,9 @@ static void worse(struct summary *summary, int code)
 static void print_text(const struct summary *summary, const struct input *input, adm_status status,
                        const struct adm_policy *policy, const struct adm_diags *diags)
 {
-    findings_print(stderr, diags, input->name, (struct place){ 0, 0 });
+    struct source source = input_source(input);
+
+    findings_print(stderr, diags, &source);
     if (status == ADM_OK && !summary->quiet)
         printf("%s: valid, version %s, %" PRIu64 " rule%s\n", input->name,
                adm_policy_version(policy), adm_policy_rule_count(policy),
@@ -64,8 +66,9 @@ static void check(struct summary *summary, const char *path)
         return;
     }
     options.file = input.name;
-    adm_status status = adm_policy_load((struct adm_bytes){ input.text, input.length }, &options,
-                                        &policy, &diags);
+    options.flags = policy_flags(input.name);
+    adm_status status =
+        adm_policy_load((struct adm_bytes){ input.text, input.length }, &options, &policy, &diags);
     if (summary->format == FORMAT_JSON)
         print_json(summary, &input, status, policy, diags);
     else

@@ -238,9 +238,12 @@ enum {
     ADM_TABLE_PATCH = 1 /* entries given are set, null ones removed, others stay */
 };
 
+#define ADM_TABLE_YAML 256u /* added to one of these: the text is YAML; without it, JSON */
+
 /**
  * Read a limit table document and put it in force for its rule, without a publish.
  * text      in, at most 16 MiB. out_diags as adm_policy_load().
+ * mode      ADM_TABLE_REPLACE or ADM_TABLE_PATCH, and ADM_TABLE_YAML.
  * Threads   any.
  * Blocking  up to backend_timeout_ns.
  * Errors    ADM_E_POLICY_INVALID see the diagnostics; ADM_E_UNKNOWN_RULE; ADM_E_POLICY_NO_ROOM;

@@ -25,7 +25,8 @@ struct adm_diags;
 
 enum { ADM_SEVERITY_ERROR = 0, ADM_SEVERITY_WARNING = 1, ADM_SEVERITY_NOTE = 2 };
 
-/* One finding. Strings belong to the diags object. */
+/* One finding. Strings belong to the diags object. A note says more about the finding before it, at
+ * another place: it has that finding's code, name and pointer. */
 struct adm_diag {
     uint32_t size;
     uint32_t severity;
@@ -37,19 +38,24 @@ struct adm_diag {
     const char *message; /* "expected a whole number from 0 to 1000000000000, found 1e3" */
     const char *nearest; /* nearest legal word, or NULL */
     const char *file;    /* as given in the options, or "" */
-    uint64_t reserved[2];
+    uint32_t length;     /* bytes from column on that it is about, within the line; 0: no place */
+    uint32_t reserved0;
+    uint64_t reserved[1];
 };
 
 struct adm_policy_options {
     uint32_t size;
-    uint32_t flags;
+    uint32_t flags;                        /* ADM_POLICY_* */
     const char *file;                      /* for diagnostics; copied */
     const struct adm_allocator *allocator; /* NULL: malloc; must outlive the policy */
     uint64_t reserved[4];
 };
 
+#define ADM_POLICY_YAML 1u /* the text is YAML; without it, JSON */
+
 /**
- * Read and compile a native policy document (JSON).
+ * Read and compile a native policy document: JSON, or YAML of the same shape, which gets the same
+ * verdict.
  * text      in, at most 1 MiB; read only during the call; need not end in NUL.
  * options   in, or NULL.
  * out       written on success only; give it back with adm_policy_unref().
@@ -63,6 +69,25 @@ struct adm_policy_options {
 ADM_API ADM_MUST_USE adm_status adm_policy_load(struct adm_bytes text,
                                                 const struct adm_policy_options *options,
                                                 struct adm_policy **out,
+                                                struct adm_diags **out_diags);
+
+/**
+ * A policy document or limit table as JSON text, members in their order and numbers as they are
+ * written; for tools that show or reformat documents. Checks the syntax, not whether it is a
+ * policy.
+ * text       in, at most 16 MiB; JSON comes out as it is.
+ * buffer     NULL with buffer_bytes 0 asks for the length only; no NUL is added.
+ * out_length bytes that the text has, written also on ADM_E_BUFFER_TOO_SMALL.
+ * out_diags  as adm_policy_load().
+ * Threads    any.
+ * Blocking   never.
+ * Errors     ADM_E_POLICY_INVALID see the findings; ADM_E_BUFFER_TOO_SMALL; ADM_E_NOMEM.
+ * Since      1.0
+ */
+ADM_API ADM_MUST_USE adm_status adm_policy_json(struct adm_bytes text,
+                                                const struct adm_policy_options *options,
+                                                char *buffer, uint64_t buffer_bytes,
+                                                uint64_t *out_length,
                                                 struct adm_diags **out_diags);
 
 ADM_API struct adm_policy *adm_policy_ref(struct adm_policy *policy);

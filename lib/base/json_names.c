@@ -196,3 +196,11 @@ adm_status admi_json_find_duplicates(struct admi_json *json,
         }
     return ADM_OK;
 }
+
+uint32_t admi_json_first_of_name(const struct admi_json *json, uint32_t token)
+{
+    uint32_t first = json->tokens[token].parent + 1;
+    while (first != token && compare_names(json, first, token) != 0)
+        first = json->tokens[first].after;
+    return first;
+}

@@ -9,4 +9,7 @@
 adm_status admi_json_find_duplicates(struct admi_json *json,
                                      const struct admi_json_reporter *reporter);
 
+/* The first member of that name in the object of a member that is a duplicate. */
+uint32_t admi_json_first_of_name(const struct admi_json *json, uint32_t token);
+
 #endif

@@ -152,7 +152,7 @@ static adm_status put_table_locked(struct adm_gate *gate, struct adm_bytes text,
     const struct admi_snapshot *old = atomic_load(&gate->snapshot);
     struct admi_table *table = NULL;
     uint32_t rule = UINT32_MAX;
-    adm_status status = admi_table_rule(text, old->policy, &gate->allocator, &rule);
+    adm_status status = admi_table_rule(text, old->policy, mode, &gate->allocator, &rule);
 
     if (status != ADM_OK)
         return status;

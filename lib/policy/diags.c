@@ -66,24 +66,42 @@ struct admi_diag_entry *admi_diags_add(struct adm_diags *diags, enum admi_diag k
     struct admi_diag_entry *entry = &diags->entries[diags->count++];
     admi_clear(entry, sizeof *entry);
     entry->kind = &admi_diag_kinds[kind];
-    entry->offset = offset;
+    entry->place.offset = offset;
+    entry->place.length = 1;
     return entry;
+}
+
+/* Line and column; and no underline goes beyond its line. */
+static void find_place(struct admi_diag_place *place, struct adm_bytes text)
+{
+    const char *bytes = text.data;
+    if (place->offset == ADMI_DIAG_NO_PLACE) {
+        place->length = 0;
+        return;
+    }
+    admi_json_place(text, place->offset, &place->line, &place->column);
+    uint32_t length = 0;
+    while (length < place->length && place->offset + (uint64_t)length < text.length &&
+           bytes[place->offset + length] != '\n' && bytes[place->offset + length] != '\r')
+        length++;
+    place->length = length == 0 ? 1 : length;
 }
 
 void admi_diags_finish(struct adm_diags *diags, struct adm_bytes text)
 {
     for (uint32_t i = 1; i < diags->count;
          i++) /* stable: findings of one place stay as they were found */
-        for (uint32_t j = i; j > 0 && diags->entries[j - 1].offset > diags->entries[j].offset;
-             j--) {
+        for (uint32_t j = i;
+             j > 0 && diags->entries[j - 1].place.offset > diags->entries[j].place.offset; j--) {
             struct admi_diag_entry held = diags->entries[j];
             diags->entries[j] = diags->entries[j - 1];
             diags->entries[j - 1] = held;
         }
-    for (uint32_t i = 0; i < diags->count; i++)
-        if (diags->entries[i].offset != ADMI_DIAG_NO_PLACE)
-            admi_json_place(text, diags->entries[i].offset, &diags->entries[i].line,
-                            &diags->entries[i].column);
+    for (uint32_t i = 0; i < diags->count; i++) {
+        find_place(&diags->entries[i].place, text);
+        if (diags->entries[i].has_note)
+            find_place(&diags->entries[i].note_place, text);
+    }
 }
 
 void admi_diags_hand_out(struct adm_diags *diags, adm_status status, struct adm_bytes text,
@@ -104,7 +122,25 @@ void admi_diags_hand_out(struct adm_diags *diags, adm_status status, struct adm_
 
 uint64_t adm_diags_count(const struct adm_diags *diags)
 {
-    return diags == NULL ? 0 : diags->count;
+    uint64_t count = 0;
+    for (uint32_t i = 0; diags != NULL && i < diags->count; i++)
+        count += diags->entries[i].has_note ? 2 : 1;
+    return count;
+}
+
+/* The i-th finding is an entry, or the note behind it. */
+static const struct admi_diag_entry *find_entry(const struct adm_diags *diags, uint64_t i,
+                                                bool *out_note)
+{
+    const struct admi_diag_entry *entry = diags->entries;
+    for (;; entry++) {
+        uint64_t here = entry->has_note ? 2 : 1;
+        if (i < here)
+            break;
+        i -= here;
+    }
+    *out_note = i == 1;
+    return entry;
 }
 
 adm_status adm_diags_get(const struct adm_diags *diags, uint64_t i, struct adm_diag *inout)
@@ -114,16 +150,19 @@ adm_status adm_diags_get(const struct adm_diags *diags, uint64_t i, struct adm_d
     adm_status status = admi_check_size(inout, sizeof *inout);
     if (status != ADM_OK)
         return status;
-    const struct admi_diag_entry *entry = &diags->entries[i];
+    bool note;
+    const struct admi_diag_entry *entry = find_entry(diags, i, &note);
+    const struct admi_diag_place *place = note ? &entry->note_place : &entry->place;
     struct adm_diag diag = { .size = sizeof diag,
-                             .severity = entry->kind->severity,
-                             .line = entry->line,
-                             .column = entry->column,
+                             .severity = note ? ADM_SEVERITY_NOTE : entry->kind->severity,
+                             .line = place->line,
+                             .column = place->column,
+                             .length = place->length,
                              .code = entry->kind->code,
                              .name = entry->kind->name,
                              .pointer = entry->pointer,
-                             .message = entry->message,
-                             .nearest = entry->nearest[0] == '\0' ? NULL : entry->nearest,
+                             .message = note ? entry->note : entry->message,
+                             .nearest = note || entry->nearest[0] == '\0' ? NULL : entry->nearest,
                              .file = diags->file };
     admi_export(inout, &diag, sizeof diag);
     return ADM_OK;

@@ -15,10 +15,19 @@
 #define ADMI_DIAGS_MAX     20u
 #define ADMI_DIAG_NO_PLACE UINT32_MAX
 
+struct admi_diag_place {
+    uint32_t offset; /* in the text, or ADMI_DIAG_NO_PLACE */
+    uint32_t length; /* bytes; in the end at most to the end of the line, and at least 1 */
+    uint32_t line, column;
+};
+
 struct admi_diag_entry {
     const struct admi_diag_kind *kind;
-    uint32_t offset; /* in the text, or ADMI_DIAG_NO_PLACE */
-    uint32_t line, column;
+    struct admi_diag_place place;
+    bool in_source; /* YAML: the place is one of the YAML text already */
+    bool has_note;
+    struct admi_diag_place note_place; /* the other end of the story */
+    char note[96];
     char pointer[512];
     char message[256];
     char nearest[72];
@@ -29,7 +38,7 @@ struct adm_diags {
     char *file; /* NUL-terminated copy */
     uint64_t file_bytes;
     uint32_t errors; /* also those that found no room */
-    uint32_t count;
+    uint32_t count;  /* entries; a note goes with its entry */
     struct admi_diag_entry entries[ADMI_DIAGS_MAX];
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A JSON document as a tree: the one file that knows the parser. */
+/* A document as a tree: the one file that knows the parser. */
 #include "policy/document.h"
 
 #include <cjson/cJSON.h>
@@ -53,17 +53,77 @@ static adm_status parse(struct admi_document *document)
     return document->root == NULL ? ADM_E_NOMEM : ADM_OK;
 }
 
-adm_status admi_document_read(struct admi_document *document, struct adm_bytes text,
-                              const struct admi_json_limits *limits,
-                              const struct adm_allocator *allocator, struct adm_diags *diags)
+/* What the reader of YAML has reported is not looked at again. */
+static void mark_flaws(struct admi_document *document)
 {
+    const struct admi_yaml *yaml = &document->yaml;
+    for (uint32_t i = 0, t = 0; i < yaml->flawed_count; i++) {
+        uint32_t at = yaml->flawed[i];
+        while (t < document->json.count && document->json.tokens[t].offset < at &&
+               document->json.tokens[t].name_offset < at)
+            t++;
+        if (t == document->json.count)
+            break;
+        struct admi_json_token *token = &document->json.tokens[t];
+        if (token->name_length > 0 && token->name_offset == at)
+            token->flaws |= ADMI_JSON_FLAWED_NAME;
+        if (token->offset == at)
+            token->flaws |= ADMI_JSON_FLAWED_VALUE;
+    }
+}
+
+adm_status admi_document_check(struct admi_document *document, struct adm_bytes text,
+                               enum admi_format format, const struct admi_json_limits *limits,
+                               const struct adm_allocator *allocator, struct adm_diags *diags)
+{
+    struct admi_json_limits own = *limits;
     document->source.json = &document->json;
     document->source.diags = diags;
+    if (format == ADMI_FORMAT_YAML) {
+        adm_status status = admi_yaml_read(&document->yaml, text, limits, allocator, diags);
+        if (status != ADM_OK)
+            return status;
+        text = (struct adm_bytes){ document->yaml.json, document->yaml.length };
+        own.bytes = UINT32_MAX; /* of JSON text that we wrote ourselves */
+    }
     struct admi_json_reporter reporter = { &document->source, admi_report_lexer };
-    adm_status status = admi_json_lex(&document->json, text, limits, allocator, &reporter);
-    if (status != ADM_OK)
-        return status;
-    return parse(document);
+    adm_status status = admi_json_lex(&document->json, text, &own, allocator, &reporter);
+    if (status == ADM_OK)
+        mark_flaws(document);
+    return status;
+}
+
+adm_status admi_document_read(struct admi_document *document, struct adm_bytes text,
+                              enum admi_format format, const struct admi_json_limits *limits,
+                              const struct adm_allocator *allocator, struct adm_diags *diags)
+{
+    adm_status status = admi_document_check(document, text, format, limits, allocator, diags);
+    return status == ADM_OK ? parse(document) : status;
+}
+
+static void place(const struct admi_yaml *yaml, struct admi_diag_place *place)
+{
+    const struct admi_yaml_place *found =
+        place->offset == ADMI_DIAG_NO_PLACE ? NULL : admi_yaml_find(yaml, place->offset);
+    if (found == NULL)
+        return;
+    place->offset = found->start;
+    place->length = found->end - found->start;
+}
+
+void admi_document_place_findings(struct admi_document *document)
+{
+    struct adm_diags *diags = document->source.diags;
+    if (document->yaml.place_count == 0)
+        return;
+    for (uint32_t i = 0; i < diags->count; i++) {
+        struct admi_diag_entry *entry = &diags->entries[i];
+        if (!entry->in_source)
+            place(&document->yaml, &entry->place);
+        if (entry->has_note)
+            place(&document->yaml, &entry->note_place);
+        entry->in_source = true;
+    }
 }
 
 void admi_document_fini(struct admi_document *document)
@@ -71,6 +131,8 @@ void admi_document_fini(struct admi_document *document)
     cJSON_Delete(document->root);
     document->root = NULL;
     admi_json_fini(&document->json);
+    if (document->yaml.allocator != NULL)
+        admi_yaml_fini(&document->yaml);
 }
 
 struct admi_node admi_document_root(const struct admi_document *document)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A JSON document as a tree: the strict lexer has checked every byte and knows every place, the
- * parser behind it gives the tree and the decoded strings. Numbers are only ever read from their
- * text.
+ * A document as a tree: the strict lexer has checked every byte and knows every place, the parser
+ * behind it gives the tree and the decoded strings. Numbers are only ever read from their text.
+ * YAML becomes JSON text first; only places of findings know that it was there.
  */
 #ifndef ADMI_DOCUMENT_H
 #define ADMI_DOCUMENT_H
@@ -10,10 +10,14 @@
 #include <stdbool.h>
 
 #include "policy/report.h"
+#include "policy/yaml_json.h"
 
 struct cJSON; /* only document.c looks inside */
 
+enum admi_format { ADMI_FORMAT_JSON = 0, ADMI_FORMAT_YAML = 1 };
+
 struct admi_document {
+    struct admi_yaml yaml; /* of a JSON document: empty */
     struct admi_json json;
     struct cJSON *root;
     struct admi_source source;
@@ -31,8 +35,17 @@ struct admi_node {
  * reported; ADM_E_NOMEM. Give it back with admi_document_fini() in every case.
  */
 adm_status admi_document_read(struct admi_document *document, struct adm_bytes text,
-                              const struct admi_json_limits *limits,
+                              enum admi_format format, const struct admi_json_limits *limits,
                               const struct adm_allocator *allocator, struct adm_diags *diags);
+/*
+ * The same without the tree: the syntax is checked, the tokens are there, and document.json.text is
+ * the JSON text.
+ */
+adm_status admi_document_check(struct admi_document *document, struct adm_bytes text,
+                               enum admi_format format, const struct admi_json_limits *limits,
+                               const struct adm_allocator *allocator, struct adm_diags *diags);
+/* Findings now have places of the text that was read. Once, when all have been reported. */
+void admi_document_place_findings(struct admi_document *document);
 void admi_document_fini(struct admi_document *document);
 
 struct admi_node admi_document_root(const struct admi_document *document);

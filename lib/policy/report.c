@@ -2,6 +2,7 @@
 /* Findings about places of a document: pointer, expectation, what stands there. */
 #include "policy/report.h"
 
+#include "base/json_names.h"
 #include "base/memory.h"
 #include "base/utf8.h"
 
@@ -56,13 +57,38 @@ static void write_pointer(const struct admi_json *json, struct admi_diag_entry *
     }
 }
 
+/* What an underline covers: a name, a scalar, or the bracket that opens a container. */
+static uint32_t length_at(const struct admi_json *json, uint32_t offset, uint32_t token)
+{
+    const struct admi_json_token *t = &json->tokens[token];
+    if (t->name_length > 0 && offset == t->name_offset)
+        return t->name_length;
+    bool container = t->kind == ADMI_JSON_OBJECT || t->kind == ADMI_JSON_ARRAY;
+    return offset == t->offset && !container ? t->length : 1;
+}
+
 static struct admi_diag_entry *add(const struct admi_source *source, enum admi_diag kind,
                                    uint32_t offset, uint32_t token)
 {
     struct admi_diag_entry *entry = admi_diags_add(source->diags, kind, offset);
-    if (entry != NULL && token != ADMI_JSON_NONE)
-        write_pointer(source->json, entry, token);
+    if (entry == NULL || token == ADMI_JSON_NONE)
+        return entry;
+    entry->place.length = length_at(source->json, offset, token);
+    write_pointer(source->json, entry, token);
     return entry;
+}
+
+void admi_report_note(const struct admi_source *source, struct admi_diag_entry *entry,
+                      uint32_t token, bool of_name, const char *message)
+{
+    const struct admi_json_token *t = &source->json->tokens[token];
+    if (entry == NULL)
+        return;
+    entry->has_note = true;
+    entry->note_place.offset = of_name ? t->name_offset : t->offset;
+    entry->note_place.length = length_at(source->json, entry->note_place.offset, token);
+    struct admi_words words = admi_words_start(entry->note, sizeof entry->note);
+    admi_words_add(&words, message);
 }
 
 struct admi_diag_entry *admi_report_value(const struct admi_source *source, enum admi_diag kind,
@@ -198,6 +224,8 @@ void admi_report_lexer(void *self, const struct admi_json_finding *finding)
                                              json->tokens[finding->token].name_length },
                          VALUE_SHOWN);
         admi_words_add(&words, " again");
+        admi_report_note(source, entry, admi_json_first_of_name(json, finding->token), true,
+                         "it is first here");
         break;
     case ADMI_JSON_LEADING_ZERO:
         admi_words_add(&words,

@@ -32,6 +32,10 @@ void admi_report_at_most(const struct admi_source *source, enum admi_diag kind, 
 void admi_report_message(const struct admi_source *source, enum admi_diag kind, uint32_t token,
                          const char *message);
 
+/* Add the other place of the story to an entry (NULL: nothing): a member's name, or a value. */
+void admi_report_note(const struct admi_source *source, struct admi_diag_entry *entry,
+                      uint32_t token, bool of_name, const char *message);
+
 /* The message of an entry. */
 struct admi_words admi_report_words(struct admi_diag_entry *entry);
 /* Append "…, found <the value>". */

@@ -207,7 +207,7 @@ adm_status admi_table_load(struct adm_bytes text, const struct adm_policy *polic
  * The rule that a table document names, without reading the rest of it: *out is its index, or
  * UINT32_MAX when the document is broken or names none (admi_table_load() then says why).
  */
-adm_status admi_table_rule(struct adm_bytes text, const struct adm_policy *policy,
+adm_status admi_table_rule(struct adm_bytes text, const struct adm_policy *policy, uint32_t mode,
                            const struct adm_allocator *allocator, uint32_t *out);
 struct admi_table *admi_table_ref(struct admi_table *table);
 void admi_table_unref(struct admi_table *table);

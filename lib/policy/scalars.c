@@ -8,11 +8,12 @@
 static bool has_kind(const struct admi_document *document, struct admi_node node,
                      enum admi_json_kind kind, const char *expected)
 {
-    if (!admi_node_is(document, node, kind)) {
-        admi_report_expected(&document->source, ADMI_DIAG_TYPE, node.token, expected);
-        return false;
-    }
-    return !admi_node_flawed(document, node); /* a flaw was reported by the lexer */
+    if (admi_node_flawed(document, node))
+        return false; /* reported by the lexer */
+    if (admi_node_is(document, node, kind))
+        return true;
+    admi_report_expected(&document->source, ADMI_DIAG_TYPE, node.token, expected);
+    return false;
 }
 
 static enum admi_diag exact_kind(enum admi_exact result)
@@ -97,6 +98,8 @@ bool admi_read_duration(const struct admi_document *document, struct admi_node n
 
 bool admi_read_boolean(const struct admi_document *document, struct admi_node node, bool *out)
 {
+    if (admi_node_flawed(document, node))
+        return false; /* reported by the lexer */
     if (!admi_node_is(document, node, ADMI_JSON_TRUE) &&
         !admi_node_is(document, node, ADMI_JSON_FALSE)) {
         admi_report_expected(&document->source, ADMI_DIAG_TYPE, node.token, "true or false");

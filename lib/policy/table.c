@@ -243,13 +243,20 @@ static adm_status read_table(struct table_loader *loader)
     return diags->errors > 0 ? ADM_E_POLICY_INVALID : ADM_OK;
 }
 
+static enum admi_format format_of(uint32_t mode)
+{
+    return (mode & ADM_TABLE_YAML) != 0 ? ADMI_FORMAT_YAML : ADMI_FORMAT_JSON;
+}
+
 adm_status admi_table_load(struct adm_bytes text, const struct adm_policy *policy,
                            const struct admi_table *previous, uint32_t mode,
                            const struct adm_allocator *allocator, struct admi_table **out,
                            struct adm_diags **out_diags)
 {
-    struct table_loader loader = { .policy = policy, .patch = mode == ADM_TABLE_PATCH };
-    if (mode > ADM_TABLE_PATCH || (text.data == NULL && text.length > 0))
+    enum admi_format format = format_of(mode);
+    struct table_loader loader = { .policy = policy,
+                                   .patch = (mode & ~ADM_TABLE_YAML) == ADM_TABLE_PATCH };
+    if ((mode & ~ADM_TABLE_YAML) > ADM_TABLE_PATCH || (text.data == NULL && text.length > 0))
         return ADM_E_INVALID_ARGUMENT;
     if (loader.patch)
         loader.previous = previous;
@@ -260,9 +267,11 @@ adm_status admi_table_load(struct adm_bytes text, const struct adm_policy *polic
     adm_status status = ADM_E_NOMEM;
     loader.parts = parts_new(allocator);
     if (loader.parts != NULL) {
-        status = admi_document_read(&loader.document, text, &table_limits, allocator, diags);
+        status =
+            admi_document_read(&loader.document, text, format, &table_limits, allocator, diags);
         if (status == ADM_OK)
             status = read_table(&loader);
+        admi_document_place_findings(&loader.document);
         admi_document_fini(&loader.document);
         if (status != ADM_OK)
             parts_free(loader.parts);
@@ -273,33 +282,32 @@ adm_status admi_table_load(struct adm_bytes text, const struct adm_policy *polic
     return status;
 }
 
-static void ignore(void *self, const struct admi_json_finding *finding)
-{
-    (void)self;
-    (void)finding;
-}
-
-adm_status admi_table_rule(struct adm_bytes text, const struct adm_policy *policy,
+adm_status admi_table_rule(struct adm_bytes text, const struct adm_policy *policy, uint32_t mode,
                            const struct adm_allocator *allocator, uint32_t *out)
 {
-    struct admi_json json = { .count = 0 };
-    struct admi_json_reporter reporter = { NULL, ignore };
+    struct admi_document document = { .root = NULL };
+    const struct admi_json *json = &document.json;
     uint8_t id[ADM_MAX_RULE_ID + 1];
     uint32_t rule = UINT32_MAX;
     if (text.data == NULL && text.length > 0)
         return ADM_E_INVALID_ARGUMENT;
+    allocator = admi_allocator_or_malloc(allocator);
+    struct adm_diags *unread = admi_diags_new(allocator, NULL);
+    if (unread == NULL)
+        return ADM_E_NOMEM;
     adm_status status =
-        admi_json_lex(&json, text, &table_limits, admi_allocator_or_malloc(allocator), &reporter);
-    for (uint32_t t = 1; status == ADM_OK && t < json.count; t = json.tokens[t].after) {
-        const struct admi_json_token *token = &json.tokens[t];
+        admi_document_check(&document, text, format_of(mode), &table_limits, allocator, unread);
+    for (uint32_t t = 1; status == ADM_OK && t < json->count; t = json->tokens[t].after) {
+        const struct admi_json_token *token = &json->tokens[t];
         if (token->name_length == 0 || token->kind != ADMI_JSON_STRING ||
-            !admi_json_spells(&json, token->name_offset, token->name_length, admi_words_of("rule")))
+            !admi_json_spells(json, token->name_offset, token->name_length, admi_words_of("rule")))
             continue;
-        uint64_t length = admi_json_decode(&json, token->offset, token->length, id, sizeof id);
+        uint64_t length = admi_json_decode(json, token->offset, token->length, id, sizeof id);
         rule = admi_policy_rule(policy, (struct adm_bytes){ id, length });
         break;
     }
-    admi_json_fini(&json);
+    admi_document_fini(&document);
+    adm_diags_free(unread);
     if (status == ADM_E_NOMEM)
         return status;
     *out = rule;

@@ -293,7 +293,9 @@ AT(adm_diag, pointer, 32);
 AT(adm_diag, message, 40);
 AT(adm_diag, nearest, 48);
 AT(adm_diag, file, 56);
-AT(adm_diag, reserved, 64);
+AT(adm_diag, length, 64);
+AT(adm_diag, reserved0, 68);
+AT(adm_diag, reserved, 72);
 
 SIZE(adm_policy_options, 56);
 AT(adm_policy_options, size, 0);

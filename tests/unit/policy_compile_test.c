@@ -601,7 +601,7 @@ START_TEST(outputs_change_on_success_only)
     struct adm_policy_options options = { .size = sizeof options - 1 };
     ck_assert_int_eq(adm_policy_load(view("{}"), &options, &policy, &diags), ADM_E_STRUCT_SIZE);
     options.size = sizeof options;
-    options.flags = 1;
+    options.flags = 1u << 31;
     ck_assert_int_eq(adm_policy_load(view("{}"), &options, &policy, &diags), ADM_E_CALLER_NEWER);
     options.flags = 0;
     options.reserved[3] = 1;

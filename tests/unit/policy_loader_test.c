@@ -90,6 +90,10 @@ static void describe(const struct adm_diags *diags, struct text *out)
     text_add(out, "%s", "");
     for (uint64_t i = 0; i < adm_diags_count(diags); i++) {
         struct adm_diag diag = diag_at(diags, i);
+        if (diag.severity == ADM_SEVERITY_NOTE) {
+            text_add(out, "note line %u column %u: %s\n", diag.line, diag.column, diag.message);
+            continue;
+        }
         text_add(out, "%s %s line %u pointer \"%s\"", diag.code, diag.name, diag.line,
                  diag.pointer);
         if (diag.nearest != NULL)

@@ -259,7 +259,7 @@ START_TEST(table_load_survives_every_failing_allocation)
     for (uint64_t n = 1; n <= 2; n++) {
         watch_start(n, 0);
         ck_assert_int_eq(
-            admi_table_rule((struct adm_bytes){ text, strlen(text) }, policy, &allocator, &rule),
+            admi_table_rule((struct adm_bytes){ text, strlen(text) }, policy, 0, &allocator, &rule),
             ADM_E_NOMEM);
         watch.on = 0;
         ck_assert_uint_eq(rule, 77);

@@ -180,7 +180,7 @@ START_TEST(damaged_tables)
         memcpy(exact, text.bytes, text.length);
         struct adm_bytes bytes = { exact, text.length };
         adm_status status = admi_table_load(bytes, policy, NULL, i % 2, NULL, &table, &diags);
-        ck_assert_int_eq(admi_table_rule(bytes, policy, NULL, &rule), ADM_OK);
+        ck_assert_int_eq(admi_table_rule(bytes, policy, 0, NULL, &rule), ADM_OK);
         if (status == ADM_OK) {
             ck_assert_uint_eq(rule, admi_policy_rule(policy, table->rule));
             accepted++;

@@ -54,6 +54,15 @@ static inline struct adm_diag diag_at(const struct adm_diags *diags, uint64_t i)
     return diag;
 }
 
+/* Notes belong to the finding before them. */
+static inline uint64_t count_findings(const struct adm_diags *diags)
+{
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < adm_diags_count(diags); i++)
+        count += diag_at(diags, i).severity != ADM_SEVERITY_NOTE;
+    return count;
+}
+
 static inline uint64_t count_named(const struct adm_diags *diags, const char *name)
 {
     uint64_t count = 0;

@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A YAML text as JSON text of the same content: the one file that knows libyaml.
+ *
+ * It reads events one by one and refuses at the first one that is not ours, so that no limit waits
+ * for the end of the text: libyaml alone needs a minute for 200 000 open brackets, and an alias is
+ * never followed.
+ */
+#include "policy/yaml_json.h"
+
+#include <yaml.h>
+
+#include <stdbool.h>
+
+#include "base/memory.h"
+#include "base/utf8.h"
+#include "policy/words.h"
+#include "policy/yaml_scalar.h"
+
+#define DEPTH_MAX   64u
+#define VALUE_SHOWN 48u
+#define NAME_SHOWN  128u
+
+/* An open mapping or sequence. */
+struct level {
+    bool mapping;
+    bool named;              /* mapping: a name was written, its value comes next */
+    uint32_t members;        /* values so far, the one being read included */
+    uint32_t name, name_end; /* mapping: the last name in the JSON text, with its quotes */
+};
+
+struct reader {
+    struct admi_yaml *yaml;
+    struct adm_bytes text;
+    const struct admi_json_limits *limits;
+    struct adm_diags *diags;
+    struct level levels[DEPTH_MAX];
+    uint32_t depth;
+    uint32_t values;
+    uint32_t documents;
+    /* libyaml counts characters: where the last look-up was, in both measures. */
+    uint64_t characters, bytes;
+    bool no_memory;
+};
+
+/* ---- places ---- */
+
+static uint32_t byte_offset(struct reader *reader, const yaml_mark_t *mark)
+{
+    const uint8_t *text = reader->text.data;
+    if (mark->index < reader->characters) /* never further back than the start of one token */
+        reader->characters = reader->bytes = 0;
+    while (reader->characters < mark->index && reader->bytes < reader->text.length) {
+        reader->bytes++;
+        while (reader->bytes < reader->text.length && (text[reader->bytes] & 0xC0) == 0x80)
+            reader->bytes++;
+        reader->characters++;
+    }
+    return (uint32_t)reader->bytes;
+}
+
+const struct admi_yaml_place *admi_yaml_find(const struct admi_yaml *yaml, uint32_t json)
+{
+    uint64_t low = 0, high = yaml->place_count;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (yaml->places[middle].json <= json)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low == 0 ? NULL : &yaml->places[low - 1];
+}
+
+/* ---- findings ---- */
+
+/* The way to the value that is being read, as a JSON pointer. */
+static void write_pointer(const struct reader *reader, struct admi_diag_entry *entry)
+{
+    struct admi_words words = admi_words_start(entry->pointer, sizeof entry->pointer);
+    for (uint32_t i = 0; i < reader->depth; i++) {
+        const struct level *level = &reader->levels[i];
+        if (!level->mapping) {
+            admi_words_add(&words, "/");
+            admi_words_add_number(&words, level->members - 1);
+            continue;
+        }
+        if (level->name_end == level->name)
+            continue;
+        admi_words_add(&words, "/");
+        uint32_t plain = level->name + 1, end = level->name_end - 1;
+        if (end - plain > NAME_SHOWN)
+            end = plain + NAME_SHOWN;
+        for (uint32_t at = plain; at <= end; at++) {
+            char c = at < end ? reader->yaml->json[at] : '/';
+            if (c != '~' && c != '/')
+                continue;
+            admi_words_add_bytes(&words,
+                                 (struct adm_bytes){ reader->yaml->json + plain, at - plain });
+            if (at < end)
+                admi_words_add(&words, c == '~' ? "~0" : "~1");
+            plain = at + 1;
+        }
+    }
+}
+
+/* An entry with its place, or NULL when no more are kept. */
+static struct admi_diag_entry *report(struct reader *reader, enum admi_diag kind,
+                                      const yaml_mark_t *start, const yaml_mark_t *end)
+{
+    uint32_t offset = byte_offset(reader, start);
+    struct admi_diag_entry *entry = admi_diags_add(reader->diags, kind, offset);
+    if (entry == NULL)
+        return NULL;
+    entry->in_source = true;
+    entry->place.length = end == NULL ? 1 : byte_offset(reader, end) - offset;
+    write_pointer(reader, entry);
+    return entry;
+}
+
+static adm_status refuse(struct reader *reader, enum admi_diag kind, const yaml_mark_t *start,
+                         const yaml_mark_t *end, const char *message)
+{
+    struct admi_diag_entry *entry = report(reader, kind, start, end);
+    if (entry != NULL) {
+        struct admi_words words = admi_words_start(entry->message, sizeof entry->message);
+        admi_words_add(&words, message);
+    }
+    return ADM_E_POLICY_INVALID;
+}
+
+/* What libyaml could not read, in its own short words. */
+static adm_status refuse_syntax(struct reader *reader, const yaml_parser_t *parser)
+{
+    if (parser->error == YAML_MEMORY_ERROR)
+        return ADM_E_NOMEM;
+    struct admi_diag_entry *entry =
+        report(reader, ADMI_DIAG_YAML_SYNTAX, &parser->problem_mark, NULL);
+    if (entry == NULL)
+        return ADM_E_POLICY_INVALID;
+    struct admi_words words = admi_words_start(entry->message, sizeof entry->message);
+    admi_words_add(&words, "expected YAML: ");
+    admi_words_add(&words, parser->problem != NULL ? parser->problem : "it cannot be read");
+    if (parser->context != NULL) {
+        admi_words_add(&words, " (");
+        admi_words_add(&words, parser->context);
+        admi_words_add(&words, " that starts in line ");
+        admi_words_add_number(&words, parser->context_mark.line + 1);
+        admi_words_add(&words, ")");
+    }
+    return ADM_E_POLICY_INVALID;
+}
+
+static const char *taken_for(enum admi_yaml_scalar scalar)
+{
+    switch (scalar) {
+    case ADMI_YAML_BOOLEAN:
+        return "a boolean";
+    case ADMI_YAML_NUMBER:
+        return "another number or a string";
+    case ADMI_YAML_DATE:
+        return "a date";
+    case ADMI_YAML_NULL:
+        return "null";
+    case ADMI_YAML_SPECIAL:
+        return "an operator";
+    case ADMI_YAML_STRING:
+    case ADMI_YAML_LITERAL:
+        break;
+    }
+    return "something else";
+}
+
+/* Reported, marked, and then carried on as a string, so that the rest is looked at as well. */
+static void report_scalar(struct reader *reader, enum admi_diag kind, const yaml_event_t *event,
+                          enum admi_yaml_scalar scalar)
+{
+    struct admi_yaml *yaml = reader->yaml;
+    struct adm_bytes plain = { event->data.scalar.value, event->data.scalar.length };
+    if (yaml->flawed_count < ADMI_DIAGS_MAX)
+        yaml->flawed[yaml->flawed_count++] = (uint32_t)yaml->length;
+    struct admi_diag_entry *entry = report(reader, kind, &event->start_mark, &event->end_mark);
+    if (entry == NULL)
+        return;
+    struct admi_words words = admi_words_start(entry->message, sizeof entry->message);
+    if (plain.length == 0) {
+        admi_words_add(&words, "expected a value, found nothing, which is null");
+        return;
+    }
+    bool name = kind == ADMI_DIAG_KEY_NOT_STRING;
+    admi_words_add(&words,
+                   name ? "expected a key in quotes, found "
+                        : "expected a decimal number, true, false or a string in quotes, found ");
+    admi_words_quote(&words, plain, VALUE_SHOWN);
+    admi_words_add(&words, name ? " without them, which is " : ", which YAML readers take for ");
+    admi_words_add(&words, scalar == ADMI_YAML_LITERAL ? "no string" : taken_for(scalar));
+    if (plain.length <= VALUE_SHOWN) {
+        words = admi_words_start(entry->nearest, sizeof entry->nearest);
+        admi_words_add(&words, "\"");
+        admi_words_add_bytes(&words, plain);
+        admi_words_add(&words, "\"");
+    }
+}
+
+/* ---- writing JSON ---- */
+
+/* Twice the room, or what is needed; the old memory is gone only when the new one is there. */
+static bool grow(struct reader *reader, void **memory, uint64_t *capacity, uint64_t needed,
+                 uint64_t item)
+{
+    if (needed <= *capacity)
+        return true;
+    uint64_t more = *capacity < 32 ? 64 : 2 * *capacity;
+    if (more < needed)
+        more = needed;
+    void *fresh = admi_allocate(reader->yaml->allocator, more, item);
+    if (fresh == NULL) {
+        reader->no_memory = true;
+        return false;
+    }
+    admi_copy(fresh, *memory, *capacity * item);
+    admi_release(reader->yaml->allocator, *memory, *capacity, item);
+    *memory = fresh;
+    *capacity = more;
+    return true;
+}
+
+static void put(struct reader *reader, const void *bytes, uint64_t length)
+{
+    struct admi_yaml *yaml = reader->yaml;
+    void *memory = yaml->json;
+    if (!grow(reader, &memory, &yaml->capacity, yaml->length + length, 1))
+        return;
+    yaml->json = memory;
+    admi_copy(yaml->json + yaml->length, bytes, length);
+    yaml->length += length;
+}
+
+static void put_string(struct reader *reader, const uint8_t *bytes, uint64_t length)
+{
+    static const char hex[] = "0123456789abcdef";
+    uint64_t plain = 0;
+    put(reader, "\"", 1);
+    for (uint64_t i = 0; i <= length; i++) {
+        if (i < length && bytes[i] != '"' && bytes[i] != '\\' && bytes[i] >= 0x20)
+            continue;
+        put(reader, bytes + plain, i - plain);
+        plain = i + 1;
+        if (i == length)
+            break;
+        char escape[] = { '\\', (char)bytes[i], '0', '0', hex[bytes[i] >> 4], hex[bytes[i] & 15] };
+        bool control = bytes[i] < 0x20;
+        if (control)
+            escape[1] = 'u';
+        put(reader, escape, control ? 6 : 2);
+    }
+    put(reader, "\"", 1);
+}
+
+/* What is written next stands there in the YAML text. */
+static void mark_place(struct reader *reader, const yaml_mark_t *start, const yaml_mark_t *end)
+{
+    struct admi_yaml *yaml = reader->yaml;
+    void *memory = yaml->places;
+    uint32_t first = byte_offset(reader, start);
+    uint32_t last = end == NULL ? first + 1 : byte_offset(reader, end);
+    if (!grow(reader, &memory, &yaml->place_capacity, yaml->place_count + 1, sizeof *yaml->places))
+        return;
+    yaml->places = memory;
+    yaml->places[yaml->place_count++] =
+        (struct admi_yaml_place){ (uint32_t)yaml->length, first, last };
+}
+
+/* ---- events ---- */
+
+static struct level *innermost(struct reader *reader)
+{
+    return reader->depth == 0 ? NULL : &reader->levels[reader->depth - 1];
+}
+
+static bool expects_name(struct reader *reader)
+{
+    const struct level *level = innermost(reader);
+    return level != NULL && level->mapping && !level->named;
+}
+
+/* The comma or colon in front of a value. */
+static void begin_value(struct reader *reader)
+{
+    struct level *level = innermost(reader);
+    reader->values++;
+    if (level == NULL)
+        return;
+    if (level->mapping) {
+        put(reader, ":", 1);
+        level->named = false;
+        return;
+    }
+    if (level->members++ > 0)
+        put(reader, ",", 1);
+}
+
+static void write_name(struct reader *reader, const yaml_event_t *event)
+{
+    struct level *level = innermost(reader);
+    const uint8_t *bytes = event->data.scalar.value;
+    uint64_t length = event->data.scalar.length;
+    if (level->members++ > 0)
+        put(reader, ",", 1);
+    level->name = level->name_end = (uint32_t)reader->yaml->length;
+    if (event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE) {
+        struct adm_bytes plain = { bytes, length };
+        enum admi_yaml_scalar scalar = admi_yaml_scalar(plain);
+        /* "off" is a word of the policy language; it is the only such word that YAML 1.1 has. */
+        if (admi_bytes_equal(plain, admi_words_of("<<")))
+            report_scalar(reader, ADMI_DIAG_MERGE_KEY, event, scalar);
+        else if (scalar != ADMI_YAML_STRING && !admi_bytes_equal(plain, admi_words_of("off")))
+            report_scalar(reader, ADMI_DIAG_KEY_NOT_STRING, event, scalar);
+    }
+    mark_place(reader, &event->start_mark, &event->end_mark);
+    put_string(reader, bytes, length);
+    level->name_end = (uint32_t)reader->yaml->length;
+    level->named = true;
+}
+
+static void write_scalar(struct reader *reader, const yaml_event_t *event)
+{
+    const uint8_t *bytes = event->data.scalar.value;
+    uint64_t length = event->data.scalar.length;
+    enum admi_yaml_scalar scalar = ADMI_YAML_STRING;
+    begin_value(reader);
+    if (event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE)
+        scalar = admi_yaml_scalar((struct adm_bytes){ bytes, length });
+    if (scalar != ADMI_YAML_STRING && scalar != ADMI_YAML_LITERAL)
+        report_scalar(reader, ADMI_DIAG_AMBIGUOUS_SCALAR, event, scalar);
+    mark_place(reader, &event->start_mark, &event->end_mark);
+    if (scalar == ADMI_YAML_LITERAL)
+        put(reader, bytes, length);
+    else
+        put_string(reader, bytes, length);
+}
+
+static adm_status open_level(struct reader *reader, const yaml_event_t *event, bool mapping)
+{
+    if (expects_name(reader))
+        return refuse(reader, ADMI_DIAG_KEY_NOT_STRING, &event->start_mark, NULL,
+                      mapping ? "expected a key that is a string, found a mapping"
+                              : "expected a key that is a string, found a sequence");
+    begin_value(reader);
+    if (reader->depth >= reader->limits->depth || reader->depth >= DEPTH_MAX)
+        return refuse(reader, ADMI_DIAG_DEPTH, &event->start_mark, NULL,
+                      "expected at most 32 levels: the document is nested too deeply");
+    mark_place(reader, &event->start_mark, NULL);
+    reader->levels[reader->depth++] = (struct level){ .mapping = mapping };
+    put(reader, mapping ? "{" : "[", 1);
+    return ADM_OK;
+}
+
+static adm_status close_level(struct reader *reader)
+{
+    put(reader, innermost(reader)->mapping ? "}" : "]", 1);
+    reader->depth--;
+    return ADM_OK;
+}
+
+static adm_status open_document(struct reader *reader, const yaml_event_t *event)
+{
+    if (reader->documents++ > 0)
+        return refuse(reader, ADMI_DIAG_MANY_DOCUMENTS, &event->start_mark, NULL,
+                      "expected one document, found a second one");
+    if (event->data.document_start.tag_directives.start !=
+        event->data.document_start.tag_directives.end)
+        return refuse(reader, ADMI_DIAG_TAG, &event->start_mark, &event->end_mark,
+                      "expected no %TAG directive: a policy has no tags");
+    return ADM_OK;
+}
+
+static adm_status refuse_properties(struct reader *reader, const yaml_event_t *event,
+                                    const yaml_char_t *anchor)
+{
+    if (anchor != NULL)
+        return refuse(reader, ADMI_DIAG_ANCHOR, &event->start_mark, NULL,
+                      "expected no anchor: a policy says everything where it stands");
+    return refuse(reader, ADMI_DIAG_TAG, &event->start_mark, NULL,
+                  "expected no tag: the form of a value says its type");
+}
+
+static adm_status on_event(struct reader *reader, const yaml_event_t *event)
+{
+    switch (event->type) {
+    case YAML_DOCUMENT_START_EVENT:
+        return open_document(reader, event);
+    case YAML_ALIAS_EVENT:
+        return refuse(reader, ADMI_DIAG_ALIAS, &event->start_mark, &event->end_mark,
+                      "expected a value, found an alias: a policy says everything where it stands");
+    case YAML_SCALAR_EVENT:
+        if (event->data.scalar.anchor != NULL || event->data.scalar.tag != NULL)
+            return refuse_properties(reader, event, event->data.scalar.anchor);
+        if (expects_name(reader))
+            write_name(reader, event);
+        else
+            write_scalar(reader, event);
+        return ADM_OK;
+    case YAML_SEQUENCE_START_EVENT:
+        if (event->data.sequence_start.anchor != NULL || event->data.sequence_start.tag != NULL)
+            return refuse_properties(reader, event, event->data.sequence_start.anchor);
+        return open_level(reader, event, false);
+    case YAML_MAPPING_START_EVENT:
+        if (event->data.mapping_start.anchor != NULL || event->data.mapping_start.tag != NULL)
+            return refuse_properties(reader, event, event->data.mapping_start.anchor);
+        return open_level(reader, event, true);
+    case YAML_SEQUENCE_END_EVENT:
+    case YAML_MAPPING_END_EVENT:
+        return close_level(reader);
+    case YAML_NO_EVENT:
+    case YAML_STREAM_START_EVENT:
+    case YAML_STREAM_END_EVENT:
+    case YAML_DOCUMENT_END_EVENT:
+        break;
+    }
+    return ADM_OK;
+}
+
+static adm_status read_events(struct reader *reader, yaml_parser_t *parser)
+{
+    for (;;) {
+        yaml_event_t event;
+        if (!yaml_parser_parse(parser, &event))
+            return refuse_syntax(reader, parser);
+        bool end = event.type == YAML_STREAM_END_EVENT;
+        adm_status status = on_event(reader, &event);
+        if (status == ADM_OK && reader->values > reader->limits->values)
+            status = refuse(reader, ADMI_DIAG_TOO_MANY_VALUES, &event.start_mark, NULL,
+                            "expected fewer values: this one is beyond the bound");
+        yaml_event_delete(&event);
+        if (reader->no_memory)
+            return ADM_E_NOMEM;
+        if (status != ADM_OK)
+            return status;
+        if (admi_diags_full(reader->diags))
+            return ADM_E_POLICY_INVALID;
+        if (end)
+            break;
+    }
+    static const yaml_mark_t start;
+    if (reader->documents == 0)
+        return refuse(reader, ADMI_DIAG_EMPTY_DOCUMENT, &start, NULL,
+                      "expected a policy, found no document");
+    return ADM_OK;
+}
+
+/* ---- before libyaml sees the text ---- */
+
+static adm_status refuse_byte(struct reader *reader, enum admi_diag kind, uint64_t offset,
+                              const char *message)
+{
+    struct admi_diag_entry *entry = admi_diags_add(
+        reader->diags, kind, reader->text.length == 0 ? ADMI_DIAG_NO_PLACE : (uint32_t)offset);
+    if (entry != NULL) {
+        struct admi_words words = admi_words_start(entry->message, sizeof entry->message);
+        admi_words_add(&words, message);
+        entry->in_source = true;
+        entry->place.length = 1;
+    }
+    return ADM_E_POLICY_INVALID;
+}
+
+/* The same bytes are text in both forms: UTF-8 without a byte order mark and without NUL. */
+static adm_status check_bytes(struct reader *reader)
+{
+    const uint8_t *bytes = reader->text.data;
+    uint64_t length = reader->text.length;
+    if (length > reader->limits->bytes)
+        return refuse_byte(reader, ADMI_DIAG_TOO_LARGE, reader->limits->bytes,
+                           "expected a shorter document: this byte is beyond the bound");
+    if (length >= 3 && bytes[0] == 0xEF && bytes[1] == 0xBB && bytes[2] == 0xBF)
+        return refuse_byte(reader, ADMI_DIAG_BOM, 0, "expected no byte order mark at the start");
+    for (uint64_t i = 0; i < length;) {
+        uint32_t sequence = admi_utf8_sequence(bytes + i, length - i);
+        if (bytes[i] == 0)
+            return refuse_byte(reader, ADMI_DIAG_NUL, i, "expected text, found byte 0x00");
+        if (sequence == 0)
+            return refuse_byte(reader, ADMI_DIAG_UTF8, i, "expected UTF-8");
+        i += sequence;
+    }
+    return ADM_OK;
+}
+
+adm_status admi_yaml_read(struct admi_yaml *yaml, struct adm_bytes text,
+                          const struct admi_json_limits *limits,
+                          const struct adm_allocator *allocator, struct adm_diags *diags)
+{
+    struct reader reader = { .yaml = yaml, .text = text, .limits = limits, .diags = diags };
+    yaml_parser_t parser;
+    yaml->allocator = allocator;
+    adm_status status = check_bytes(&reader);
+    if (status != ADM_OK)
+        return status;
+    if (!yaml_parser_initialize(&parser))
+        return ADM_E_NOMEM;
+    yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
+    yaml_parser_set_input_string(&parser, text.length == 0 ? (const uint8_t *)"" : text.data,
+                                 (size_t)text.length);
+    status = read_events(&reader, &parser);
+    yaml_parser_delete(&parser);
+    return status;
+}
+
+void admi_yaml_fini(struct admi_yaml *yaml)
+{
+    admi_release(yaml->allocator, yaml->json, yaml->capacity, 1);
+    admi_release(yaml->allocator, yaml->places, yaml->place_capacity, sizeof *yaml->places);
+    *yaml = (struct admi_yaml){ .allocator = yaml->allocator };
+}
