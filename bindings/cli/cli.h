@@ -17,7 +17,9 @@ enum {
     CLI_FAILED = 1,  /* an expectation does not hold, or something failed while running */
     CLI_USAGE = 2,   /* a wrong command line, or input that cannot be read */
     CLI_INVALID = 3, /* a policy is not valid */
-    CLI_TESTS = 4    /* a scenario failed */
+    CLI_TESTS = 4,   /* a scenario failed, or none was run */
+    CLI_WARNINGS = 5,   /* lint --strict: there are warnings */
+    CLI_ENVIRONMENT = 6 /* what this machine has not: memory, room for output, another program */
 };
 
 /* ---- the table of subcommands: dispatch, --help and usage come from it ---------------------- */

@@ -132,7 +132,7 @@ int flag_choice(const struct command *command, const char *flag, const char *val
                 const char *const *choices)
 {
     const char *nearest = choices[0];
-    char list[160] = "";
+    char list[512] = "";
     size_t used = 0;
 
     for (int i = 0; choices[i] != NULL; i++) {
@@ -140,8 +140,9 @@ int flag_choice(const struct command *command, const char *flag, const char *val
             return i;
         if (edit_distance(value, choices[i]) < edit_distance(value, nearest))
             nearest = choices[i];
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "",
-                                 choices[i]);
+        if (used + strlen(choices[i]) + 3 < sizeof list)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "",
+                                     choices[i]);
     }
     if (edit_distance(value, nearest) < 3)
         usage_error(command, "--%s is one of %s; did you mean %s?", flag, list, nearest);

@@ -69,11 +69,11 @@ static bool read_all(FILE *file, size_t max, struct input *out)
 
 bool input_read(const char *path, size_t max, struct input *out)
 {
+    errno = 0;
     bool standard = strcmp(path, "-") == 0;
     FILE *file = standard ? stdin : fopen(path, "rb");
 
     *out = (struct input){ .name = standard ? "<stdin>" : path };
-    errno = 0;
     bool good = file != NULL && read_all(file, max, out);
     if (!good) {
         cli_error("cannot read %s: %s", out->name,

@@ -45,7 +45,8 @@ static void usage(FILE *out)
         fprintf(out, "  %-13s %s\n", commands[i]->name, commands[i]->summary);
     fputs("\n'admit help COMMAND' tells more about one of them.\n"
           "Exit codes: 0 fine, 1 expectation not met or failure, 2 usage or unreadable input,\n"
-          "            3 policy not valid, 4 a scenario failed.\n",
+          "            3 policy not valid, 4 a scenario failed or none was run, 5 warnings\n"
+          "            with --strict, 6 this machine lacks something.\n",
           out);
 }
 
@@ -126,7 +127,7 @@ int main(int argc, char **argv)
     /* Output that did not arrive is a failure, whatever was found out. */
     if (fflush(stdout) != 0 || ferror(stdout)) {
         cli_error("cannot write the output: %s", errno != 0 ? strerror(errno) : "write error");
-        return code == CLI_OK ? CLI_FAILED : code;
+        return code == CLI_OK ? CLI_ENVIRONMENT : code;
     }
     return code;
 }

@@ -25,7 +25,7 @@ static void block_open(struct block *block)
     block->stream = open_memstream(&block->text, &block->length);
     if (block->stream == NULL) {
         cli_error("out of memory");
-        exit(CLI_FAILED);
+        exit(CLI_ENVIRONMENT);
     }
 }
 

@@ -11,7 +11,7 @@ void *cli_allocate(size_t bytes)
 
     if (memory == NULL) {
         cli_error("out of memory");
-        exit(CLI_FAILED);
+        exit(CLI_ENVIRONMENT);
     }
     return memory;
 }
@@ -24,7 +24,7 @@ void *cli_grow(void *memory, size_t *room, size_t used, size_t item_bytes)
     void *fresh = reallocarray(memory, more, item_bytes);
     if (fresh == NULL) {
         cli_error("out of memory");
-        exit(CLI_FAILED);
+        exit(CLI_ENVIRONMENT);
     }
     *room = more;
     return fresh;
