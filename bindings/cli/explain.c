@@ -171,7 +171,7 @@ static int run_question(struct question *question, const char *path)
 
     if (code != CLI_OK)
         return code;
-    /* A policy that is valid but no JSON text is explained with less to say about its sides. */
+    /* What this reader does not read is explained with less to say about its sides. */
     struct explain_view view = { .question = question,
                                  .lines = !question->ascii && locale_is_utf8() };
     if (json_parse(&document, text.text, text.length, &error))

@@ -193,8 +193,12 @@ static void run_file(struct run *run, const char *path)
     }
     const struct json *scenarios = json_member(document.root, "scenarios");
     uint64_t number = 0;
-    if (scenarios == NULL || scenarios->kind != JSON_ARRAY || scenarios->count == 0) {
+    if (scenarios == NULL || scenarios->kind != JSON_ARRAY) {
         fprintf(stderr, "%s:1:1: error: a scenario file has a list \"scenarios\"\n", input.name);
+        run->code = CLI_USAGE;
+    } else if (scenarios->count == 0) {
+        fprintf(stderr, "%s:%u:%u: error: no scenario\n", input.name, scenarios->line,
+                scenarios->column);
         run->code = CLI_USAGE;
     } else {
         for (const struct json *scenario = scenarios->first; scenario != NULL;
@@ -237,7 +241,13 @@ static int run_test(const struct command *command, int argc, char **argv)
     for (int i = flags.operand; i < argc; i++)
         run_file(&run, argv[i]);
     report_end(&run.report);
-    return run.code != CLI_OK ? run.code : run.report.failed > 0 ? CLI_TESTS : CLI_OK;
+    if (run.code != CLI_OK)
+        return run.code;
+    if (run.report.passed + run.report.failed > 0)
+        return run.report.failed > 0 ? CLI_TESTS : CLI_OK;
+    /* A green result would say that something holds. */
+    cli_error("nothing was run: all scenarios were skipped");
+    return CLI_TESTS;
 }
 
 static const struct flag flag_table[] = {
@@ -254,7 +264,8 @@ const struct command command_test = {
     .details = "Scenarios of kind \"admission\" run on a new gate with a fake clock; of kind\n"
                "\"loader\", each JSON document counts as one test. Other kinds are skipped, with\n"
                "the reason, and counted.\n"
-               "The last line is \"N passed, M failed\". Exit code 4 when any failed.\n",
+               "The last line is \"N passed, M failed\". Exit code 4 when any failed, or when all\n"
+               "were skipped.\n",
     .flags = flag_table,
     .run = run_test,
 };

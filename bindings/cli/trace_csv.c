@@ -115,6 +115,15 @@ static struct column column_of(struct trace *trace, bool azure, const char *name
     return role_of(trace, name, length);
 }
 
+/* A first line that begins with a digit names no columns: names of descriptors and units that do
+ * are possible, but a time or a cost is likelier. */
+static bool looks_like_a_row(const struct table *table)
+{
+    const struct column *first = &table->columns[0];
+
+    return table->count > 0 && first->length > 0 && first->name[0] >= '0' && first->name[0] <= '9';
+}
+
 static bool check_header(const struct trace *trace, const struct table *table)
 {
     unsigned times = 0;
@@ -138,6 +147,11 @@ static bool check_header(const struct trace *trace, const struct table *table)
             return trace_error(trace, "there is no column \"%.*s\" to map",
                                (int)trace->options->maps[i].column.length,
                                (const char *)trace->options->maps[i].column.data);
+    if (times == 0 && looks_like_a_row(table))
+        return trace_error(trace,
+                           "there is no header: the first line must name the columns, t_ms or "
+                           "timestamp among them, but it begins with \"%s\"",
+                           table->columns[0].name);
     if (times != 1)
         return trace_error(trace, "the header must name one column t_ms or timestamp, it names %u",
                            times);

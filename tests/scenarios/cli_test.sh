@@ -166,6 +166,15 @@ run 2 'a scenario file that is no JSON' test broken.json
 holds 'is located' grep -q '^broken.json:2:1: error: ' err
 echo '{"scenario": []}' >none.json
 run 2 'a scenario file without scenarios' test none.json
+echo '{"scenarios": []}' >none.json
+run 2 'an empty list of scenarios' test none.json
+holds 'is located' grep -q '^none.json:1:15: error: no scenario$' err
+echo '{"scenarios": [{"kind": "later"}, {"kind": "sooner"}]}' >later.json
+run 4 'nothing but unknown kinds' test later.json
+holds 'says that nothing was run' grep -q 'nothing was run: all scenarios were skipped' err
+holds 'and counts' grep -q '^2 skipped$' out
+run 0 'something beside unknown kinds' test later.json "$scenarios/08-release-idempotent.json"
+run 4 'nothing run, as TAP' test --format tap later.json
 run 2 'a scenario file that is not there' test nowhere.json
 
 # ---- replay ------------------------------------------------------------------------------------
@@ -260,6 +269,8 @@ bad 'too many fields' 2 't_ms,consumer' '0,a,b'
 bad 'an open quote' 2 't_ms,consumer' '0,"a'
 bad 'text behind a quote' 2 't_ms,consumer' '0,"a"b'
 bad 'a column twice' 1 't_ms,consumer,consumer' '0,a,b'
+bad 'a trace without a header' 1 '0,a,1' '5,b,1'
+holds 'says so' grep -q 'there is no header' err
 bad 'requests is no column' 1 't_ms,requests' '0,1'
 bad 'two times' 1 't_ms,timestamp' '0,2023-11-16 18:15:46'
 bad '30 February' 2 'timestamp,consumer' '2024-02-30 00:00:00,a'
