@@ -21,7 +21,14 @@ struct lexer {
 static void report(struct lexer *lexer, enum admi_json_problem problem, uint32_t offset,
                    uint32_t token, const char *expected)
 {
-    struct admi_json_finding finding = { problem, offset, token, expected };
+    const struct admi_json_limits *limits = lexer->limits;
+    struct admi_json_finding finding = { problem, offset, token, expected, 0 };
+    if (problem == ADMI_JSON_TOO_LARGE)
+        finding.bound = limits->bytes;
+    if (problem == ADMI_JSON_TOO_MANY)
+        finding.bound = limits->values;
+    if (problem == ADMI_JSON_DEPTH)
+        finding.bound = limits->depth;
     lexer->reporter->report(lexer->reporter->self, &finding);
 }
 

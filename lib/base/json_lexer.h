@@ -64,6 +64,7 @@ struct admi_json_finding {
     uint32_t offset;
     uint32_t token;       /* the value, or the container around the place, or ADMI_JSON_NONE */
     const char *expected; /* static: "a value" */
+    uint32_t bound;       /* of TOO_LARGE, TOO_MANY and DEPTH */
 };
 
 struct admi_json_reporter {

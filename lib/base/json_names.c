@@ -191,7 +191,7 @@ adm_status admi_json_find_duplicates(struct admi_json *json,
     for (uint32_t i = 0; i < json->count; i++)
         if ((json->tokens[i].flaws & ADMI_JSON_FLAWED_DUPLICATE) != 0) {
             struct admi_json_finding finding = { ADMI_JSON_DUPLICATE, json->tokens[i].name_offset,
-                                                 i, "each name once" };
+                                                 i, "each name once", 0 };
             reporter->report(reporter->self, &finding);
         }
     return ADM_OK;
@@ -203,4 +203,22 @@ uint32_t admi_json_first_of_name(const struct admi_json *json, uint32_t token)
     while (first != token && compare_names(json, first, token) != 0)
         first = json->tokens[first].after;
     return first;
+}
+
+uint32_t admi_json_member(const struct admi_json *json, uint32_t object, struct adm_bytes name)
+{
+    if (json->tokens[object].kind != ADMI_JSON_OBJECT)
+        return ADMI_JSON_NONE;
+    for (uint32_t t = object + 1; t < json->tokens[object].after; t = json->tokens[t].after)
+        if (admi_json_spells(json, json->tokens[t].name_offset, json->tokens[t].name_length, name))
+            return t;
+    return ADMI_JSON_NONE;
+}
+
+uint32_t admi_json_item(const struct admi_json *json, uint32_t array, uint32_t index)
+{
+    for (uint32_t t = array + 1; t < json->tokens[array].after; t = json->tokens[t].after)
+        if (index-- == 0)
+            return t;
+    return ADMI_JSON_NONE;
 }

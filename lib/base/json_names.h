@@ -12,4 +12,8 @@ adm_status admi_json_find_duplicates(struct admi_json *json,
 /* The first member of that name in the object of a member that is a duplicate. */
 uint32_t admi_json_first_of_name(const struct admi_json *json, uint32_t token);
 
+/* A member of an object by its name, and an item of an array; ADMI_JSON_NONE: there is none. */
+uint32_t admi_json_member(const struct admi_json *json, uint32_t object, struct adm_bytes name);
+uint32_t admi_json_item(const struct admi_json *json, uint32_t array, uint32_t index);
+
 #endif

@@ -214,10 +214,16 @@ void admi_allowances_read(struct admi_loader *loader, struct admi_node node)
          more = admi_node_next(document, &item))
         check_allowance(loader, item, &allowances[i++]);
     admi_sort(allowances, i, sizeof *allowances, compare, NULL);
-    for (uint32_t j = 1; j < i; j++)
-        if (allowances[j].id.length > 0 && admi_bytes_equal(allowances[j - 1].id, allowances[j].id))
-            admi_report_expected(&document->source, ADMI_DIAG_DUPLICATE_RULE_ID,
-                                 allowances[j].token, "an id that no allowance before has");
+    for (uint32_t j = 1, first = 0; j < i; j++) {
+        if (!admi_bytes_equal(allowances[first].id, allowances[j].id))
+            first = j;
+        else if (allowances[j].id.length > 0)
+            admi_report_note(&document->source,
+                             admi_report_expected(&document->source, ADMI_DIAG_DUPLICATE_RULE_ID,
+                                                  allowances[j].token,
+                                                  "an id that no allowance before has"),
+                             allowances[first].token, false, "it is first here");
+    }
     if (count > 0)
         admi_report_message(
             &document->source, ADMI_DIAG_NOT_IN_FORCE, node.token,

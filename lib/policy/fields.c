@@ -102,6 +102,8 @@ static void foreign_field(const struct admi_document *document, struct admi_node
             admi_words_add(&words, admi_rule_type_words[type]);
             separator = " and ";
         }
+    admi_report_note_of_rule(&document->source, entry, member.token, "type",
+                             "the type of the rule is given here");
 }
 
 static void missing_key(const struct admi_document *document, struct admi_node node,

@@ -115,18 +115,29 @@ enum admi_fit admi_numbers_fit(enum admi_rule_type type, const struct admi_numbe
     return type != ADMI_TOKEN_BUCKET || admi_numbers_rate_ok(&whole) ? ADMI_FIT_OK : ADMI_FIT_RATE;
 }
 
+/* At the refill, or at the per of an override that has no refill; the note is at the other one. */
+static void report_rate(const struct admi_document *document, struct admi_node object,
+                        const struct admi_found *refill, const struct admi_found *per)
+{
+    static const char expected[] = "expected refill / per of at most 1000000000 per second";
+    const struct admi_source *source = &document->source;
+    const struct admi_found *at = refill->present ? refill : per;
+    struct admi_diag_entry *entry = admi_report_message(
+        source, ADMI_DIAG_RATE, at->present ? at->node.token : object.token, expected);
+    if (refill->present && per->present)
+        admi_report_note(source, entry, per->node.token, false, "per is given here");
+    else if (refill->present)
+        admi_report_note_of_rule(source, entry, object.token, "per", "per is given here");
+    else
+        admi_report_note_of_rule(source, entry, object.token, "refill", "refill is given here");
+}
+
 void admi_numbers_report(const struct admi_document *document, struct admi_node object,
                          const struct admi_found numbers[ADMI_NUMBER_COUNT], enum admi_fit fit)
 {
     uint32_t at = object.token;
-    if (fit == ADMI_FIT_RATE) {
-        if (numbers[ADMI_NUMBER_REFILL].present)
-            at = numbers[ADMI_NUMBER_REFILL].node.token;
-        else if (numbers[ADMI_NUMBER_PER].present)
-            at = numbers[ADMI_NUMBER_PER].node.token;
-        admi_report_message(&document->source, ADMI_DIAG_RATE, at,
-                            "expected refill / per of at most 1000000000 per second");
-    }
+    if (fit == ADMI_FIT_RATE)
+        report_rate(document, object, &numbers[ADMI_NUMBER_REFILL], &numbers[ADMI_NUMBER_PER]);
     if (fit == ADMI_FIT_OPERATOR) {
         for (uint32_t i = ADMI_NUMBER_GT; i <= ADMI_NUMBER_LTE; i++)
             if (numbers[i].present)

@@ -98,14 +98,19 @@ static uint32_t drop_unreachable(struct admi_loader *loader, struct admi_overrid
                                  struct origin *origins, uint32_t count)
 {
     admi_sort(origins, count, sizeof *origins, compare, overrides);
-    for (uint32_t i = 1; i < count; i++) {
-        struct adm_bytes one = overrides[origins[i - 1].index].origin,
+    for (uint32_t i = 1, first = 0; i < count; i++) {
+        struct adm_bytes one = overrides[origins[first].index].origin,
                          two = overrides[origins[i].index].origin;
-        if (!admi_bytes_equal(one, two))
+        if (!admi_bytes_equal(one, two)) {
+            first = i;
             continue;
-        admi_report_message(
-            &loader->document.source, ADMI_DIAG_UNREACHABLE_OVERRIDE, origins[i].token,
-            "an override before this one has the same when, so this one never applies");
+        }
+        admi_report_note(
+            &loader->document.source,
+            admi_report_message(
+                &loader->document.source, ADMI_DIAG_UNREACHABLE_OVERRIDE, origins[i].token,
+                "an override before this one has the same when, so this one never applies"),
+            origins[first].token, false, "this one applies");
         origins[i].hash = 0;
         origins[i].token = ADMI_JSON_NONE;
     }

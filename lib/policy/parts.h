@@ -62,6 +62,10 @@ bool admi_unit_read(struct admi_loader *loader, struct admi_node node, uint32_t 
 void admi_unit_unknown(struct admi_loader *loader, struct admi_diag_entry *entry,
                        struct adm_bytes name);
 
+/* Reports an item of an array of strings that the array has had before. */
+void admi_item_again(const struct admi_document *document, struct admi_node array,
+                     struct admi_node item, const char *expected);
+
 /* Distinct descriptor keys, as slots. */
 bool admi_keys_read(struct admi_loader *loader, struct admi_node node, uint32_t most,
                     uint32_t *slots, uint32_t *count);

@@ -81,14 +81,40 @@ static struct admi_diag_entry *add(const struct admi_source *source, enum admi_d
 void admi_report_note(const struct admi_source *source, struct admi_diag_entry *entry,
                       uint32_t token, bool of_name, const char *message)
 {
-    const struct admi_json_token *t = &source->json->tokens[token];
-    if (entry == NULL)
+    if (entry == NULL || token == ADMI_JSON_NONE)
         return;
+    const struct admi_json_token *t = &source->json->tokens[token];
     entry->has_note = true;
     entry->note_place.offset = of_name ? t->name_offset : t->offset;
     entry->note_place.length = length_at(source->json, entry->note_place.offset, token);
     struct admi_words words = admi_words_start(entry->note, sizeof entry->note);
     admi_words_add(&words, message);
+}
+
+/* The item of the policy's rules that holds a value, at whatever depth. */
+static uint32_t rule_around(const struct admi_json *json, uint32_t token)
+{
+    for (uint32_t t = token; t != ADMI_JSON_NONE; t = json->tokens[t].parent) {
+        uint32_t array = json->tokens[t].parent;
+        if (array == ADMI_JSON_NONE || json->tokens[array].parent != 0 ||
+            json->tokens[array].kind != ADMI_JSON_ARRAY)
+            continue;
+        return admi_json_spells(json, json->tokens[array].name_offset,
+                                json->tokens[array].name_length, admi_words_of("rules"))
+                   ? t
+                   : ADMI_JSON_NONE;
+    }
+    return ADMI_JSON_NONE;
+}
+
+void admi_report_note_of_rule(const struct admi_source *source, struct admi_diag_entry *entry,
+                              uint32_t token, const char *name, const char *message)
+{
+    uint32_t rule = entry == NULL ? ADMI_JSON_NONE : rule_around(source->json, token);
+    if (rule == ADMI_JSON_NONE)
+        return;
+    admi_report_note(source, entry, admi_json_member(source->json, rule, admi_words_of(name)),
+                     false, message);
 }
 
 struct admi_diag_entry *admi_report_value(const struct admi_source *source, enum admi_diag kind,
@@ -129,16 +155,17 @@ void admi_report_found(const struct admi_source *source, struct admi_words *word
         admi_words_quote(words, (struct adm_bytes){ text + t->offset, t->length }, VALUE_SHOWN);
 }
 
-void admi_report_expected(const struct admi_source *source, enum admi_diag kind, uint32_t token,
-                          const char *expected)
+struct admi_diag_entry *admi_report_expected(const struct admi_source *source, enum admi_diag kind,
+                                             uint32_t token, const char *expected)
 {
     struct admi_diag_entry *entry = admi_report_value(source, kind, token);
     if (entry == NULL)
-        return;
+        return NULL;
     struct admi_words words = admi_report_words(entry);
     admi_words_add(&words, "expected ");
     admi_words_add(&words, expected);
     admi_report_found(source, &words, token);
+    return entry;
 }
 
 void admi_report_at_most(const struct admi_source *source, enum admi_diag kind, uint32_t token,
@@ -154,14 +181,15 @@ void admi_report_at_most(const struct admi_source *source, enum admi_diag kind, 
     admi_words_add(&words, what);
 }
 
-void admi_report_message(const struct admi_source *source, enum admi_diag kind, uint32_t token,
-                         const char *message)
+struct admi_diag_entry *admi_report_message(const struct admi_source *source, enum admi_diag kind,
+                                            uint32_t token, const char *message)
 {
     struct admi_diag_entry *entry = admi_report_value(source, kind, token);
     if (entry == NULL)
-        return;
+        return NULL;
     struct admi_words words = admi_report_words(entry);
     admi_words_add(&words, message);
+    return entry;
 }
 
 /* ---- what the lexer finds ---- */
@@ -232,11 +260,16 @@ void admi_report_lexer(void *self, const struct admi_json_finding *finding)
                        ", found a leading zero"); /* the length of the token is not known yet */
         break;
     case ADMI_JSON_DEPTH:
-        admi_words_add(&words, ": the document is nested too deeply");
+    case ADMI_JSON_TOO_MANY:
+        admi_words_add(&words, ", at most ");
+        admi_words_add_number(&words, finding->bound);
+        admi_words_add(&words, ": this one is beyond");
         break;
     case ADMI_JSON_TOO_LARGE:
-    case ADMI_JSON_TOO_MANY:
-        admi_words_add(&words, ": this one is beyond the bound");
+        admi_words_add(&words, ", at most ");
+        admi_words_add_number(&words, finding->bound);
+        admi_words_add(&words, " bytes, found ");
+        admi_words_add_number(&words, json->text.length);
         break;
     case ADMI_JSON_BOM:
         admi_words_add(&words, " at the start");

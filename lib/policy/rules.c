@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rules: from the document to their compiled form. */
+#include "base/json_names.h"
 #include "base/memory.h"
 #include "policy/numbers.h"
 #include "policy/overrides.h"
@@ -40,6 +41,20 @@ static bool read_choice(struct admi_loader *loader, const struct rule_members *m
     return word == 1; /* the first word is the default */
 }
 
+/* Behind a finding about an id: where the rule is that had it first. */
+static void note_first_rule(struct admi_loader *loader, struct admi_diag_entry *entry,
+                            uint32_t id_token, struct adm_bytes id)
+{
+    const struct admi_json *json = &loader->document.json;
+    uint32_t rule = json->tokens[id_token].parent;
+    uint32_t first = admi_json_item(json, json->tokens[rule].parent,
+                                    admi_policy_rule(&loader->parts->policy, id));
+    if (first != ADMI_JSON_NONE)
+        admi_report_note(&loader->document.source, entry,
+                         admi_json_member(json, first, admi_words_of("id")), false,
+                         "it is first here");
+}
+
 static void read_id(struct admi_loader *loader, const struct admi_found *found,
                     struct admi_rule *rule)
 {
@@ -48,8 +63,10 @@ static void read_id(struct admi_loader *loader, const struct admi_found *found,
         return;
     rule->id = admi_arena_copy(&loader->parts->arena, id);
     if (rule->id.data != NULL && !admi_parts_add_rule(loader->parts, rule->index))
-        admi_report_expected(&loader->document.source, ADMI_DIAG_DUPLICATE_RULE_ID,
-                             found->node.token, "an id that no rule before has");
+        note_first_rule(loader,
+                        admi_report_expected(&loader->document.source, ADMI_DIAG_DUPLICATE_RULE_ID,
+                                             found->node.token, "an id that no rule before has"),
+                        found->node.token, id);
 }
 
 static void read_scope(struct admi_loader *loader, const struct rule_members *members,

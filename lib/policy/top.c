@@ -62,8 +62,7 @@ static void read_units(struct admi_loader *loader, struct admi_node node)
             admi_report_expected(&document->source, ADMI_DIAG_UNIT, item.token,
                                  "a unit that is not built in");
         else if (known != UINT32_MAX)
-            admi_report_expected(&document->source, ADMI_DIAG_DUPLICATE_ITEM, item.token,
-                                 "each unit once");
+            admi_item_again(document, node, item, "each unit once");
         else
             units[policy->unit_count++] = admi_arena_copy(&loader->parts->arena, name);
         if (loader->parts->arena.failed)

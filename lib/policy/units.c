@@ -52,6 +52,20 @@ bool admi_unit_read(struct admi_loader *loader, struct admi_node node, uint32_t 
     return true;
 }
 
+void admi_item_again(const struct admi_document *document, struct admi_node array,
+                     struct admi_node item, const char *expected)
+{
+    struct admi_diag_entry *entry =
+        admi_report_expected(&document->source, ADMI_DIAG_DUPLICATE_ITEM, item.token, expected);
+    struct admi_node first;
+    for (bool more = admi_node_first(array, &first); more && first.token < item.token;
+         more = admi_node_next(document, &first))
+        if (admi_bytes_equal(admi_node_string(first), admi_node_string(item))) {
+            admi_report_note(&document->source, entry, first.token, false, "it is first here");
+            return;
+        }
+}
+
 bool admi_keys_read(struct admi_loader *loader, struct admi_node node, uint32_t most,
                     uint32_t *slots, uint32_t *count)
 {
@@ -72,8 +86,7 @@ bool admi_keys_read(struct admi_loader *loader, struct admi_node node, uint32_t 
         }
         for (uint32_t i = 0; i < *count; i++)
             if (slots[i] == slot) {
-                admi_report_expected(&document->source, ADMI_DIAG_DUPLICATE_ITEM, item.token,
-                                     "each key once");
+                admi_item_again(document, node, item, "each key once");
                 ok = false;
                 break;
             }

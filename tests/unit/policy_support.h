@@ -67,7 +67,8 @@ static inline uint64_t count_named(const struct adm_diags *diags, const char *na
 {
     uint64_t count = 0;
     for (uint64_t i = 0; i < adm_diags_count(diags); i++)
-        count += strcmp(diag_at(diags, i).name, name) == 0;
+        count += diag_at(diags, i).severity != ADM_SEVERITY_NOTE &&
+                 strcmp(diag_at(diags, i).name, name) == 0;
     return count;
 }
 
@@ -88,7 +89,7 @@ static inline void must_refuse(const char *text, const char *name)
     struct loaded loaded = load_text(text);
     ck_assert_msg(loaded.status == ADM_E_POLICY_INVALID, "accepted: %s", text);
     ck_assert_ptr_null(loaded.policy);
-    ck_assert_msg(adm_diags_count(loaded.diags) == 1, "%s", text);
+    ck_assert_msg(count_findings(loaded.diags) == 1, "%s", text);
     ck_assert_str_eq(diag_at(loaded.diags, 0).name, name);
     loaded_free(&loaded);
 }
