@@ -1,0 +1,3 @@
+module admit.example/admit
+
+go 1.19
