@@ -58,7 +58,7 @@ class Tree:
             os.symlink(os.path.join(self.root, name), os.path.join(folder, name))
 
     def environment(self):
-        variables = dict(os.environ, NO_COLOR="1", LC_ALL="C.UTF-8", TERM="dumb", COLUMNS="100", TZ="UTC")
+        variables = dict(os.environ, NO_COLOR="1", LC_ALL="C", TERM="dumb", COLUMNS="100", TZ="UTC")
         variables["PATH"] = os.path.dirname(self.admit) + ":" + variables.get("PATH", "/usr/bin:/bin")
         variables["LD_LIBRARY_PATH"] = os.path.join(self.build, "lib")
         variables["PKG_CONFIG_PATH"] = os.path.join(self.build, "meson-uninstalled")
