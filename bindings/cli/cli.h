@@ -41,7 +41,7 @@ struct command {
 };
 
 extern const struct command command_validate, command_explain_code, command_test, command_explain,
-    command_replay;
+    command_replay, command_schema;
 
 void command_help(FILE *out, const struct command *command);
 

@@ -116,6 +116,25 @@ ADM_API ADM_MUST_USE adm_status adm_diags_get(const struct adm_diags *diags, uin
                                               struct adm_diag *inout);
 ADM_API void adm_diags_free(struct adm_diags *diags);
 
+enum { ADM_SCHEMA_POLICY = 0, ADM_SCHEMA_TABLE = 1 };
+
+/**
+ * The JSON Schema (draft-07) of policy documents or of limit tables, for editors and form builders.
+ * It comes from the tables that the reader uses; docs/editors.md lists what only the reader can
+ * tell.
+ * which      ADM_SCHEMA_*.
+ * buffer     NULL with buffer_bytes 0 asks for the length only. No NUL is written.
+ * out_length bytes that the text has, written also on ADM_E_BUFFER_TOO_SMALL; always the same in
+ *            one release.
+ * Threads    any.
+ * Blocking   never.
+ * Errors     ADM_E_BUFFER_TOO_SMALL the buffer then holds the start of the text;
+ *            ADM_E_INVALID_ARGUMENT.
+ * Since      1.0
+ */
+ADM_API ADM_MUST_USE adm_status adm_policy_schema(uint32_t which, char *buffer,
+                                                  uint64_t buffer_bytes, uint64_t *out_length);
+
 #ifdef __cplusplus
 }
 #endif

@@ -54,6 +54,8 @@ struct admi_field {
     uint32_t required; /* of rules that must have it */
     uint64_t least, most;
     const char *const *words; /* ADMI_FIELD_WORD: NULL-terminated */
+    const char *of;   /* ADMI_FIELD_OBJECT(S): what they are, a definition of the JSON Schema */
+    const char *help; /* one short sentence, which editors show */
     /* Numbers only: */
     uint32_t given;      /* ADMI_GIVEN_* */
     uint32_t comparison; /* enum admi_comparison */

@@ -46,7 +46,7 @@ def check_functions(report):
 def check_fields(report):
     """The field tables of the reader are the truth about what may stand in a document."""
     tables = markdown.read(ROOT, "lib/policy/schema.c")
-    found = re.findall(r"\b(?:FIELD|BOUNDED|CHOICE|NUMBER|COMPARISON)\(\s*\"(\w+)\"", tables)
+    found = re.findall(r"\b(?:FIELD|BOUNDED|HOLDING|CHOICE|NUMBER|COMPARISON)\(\s*\"(\w+)\"", tables)
     text = source("admit-policy.5").replace("\\_", "_")
     missing = sorted({name for name in found if not re.search(r"(?<!\w)_%s_(?!\w)" % name, text)})
     report.ok(len(found) > 40 and not missing, "admit-policy(5) has every field of the format (%d)" % len(found),
