@@ -19,7 +19,8 @@ enum {
     FLAG_SHOW_KINDS,
     FLAG_TIMING,
     FLAG_PARTITIONS,
-    FLAG_LEASES
+    FLAG_LEASES,
+    FLAG_PLOT
 };
 
 static bool add_descriptor(const struct command *command, struct trace_options *options,
@@ -114,6 +115,12 @@ static bool set_flag(const struct command *command, struct replay_options *optio
     case FLAG_TIMING:
         options->timing = true;
         return true;
+    case FLAG_PLOT:
+        options->plot_path = value;
+        if (value[0] != 0 && strcmp(value, "-") != 0)
+            return true;
+        usage_error(command, "--plot takes the name of a file; the report is on standard output");
+        return false;
     case FLAG_PARTITIONS:
         return flag_number(command, "partitions", value, UINT32_MAX, &options->partitions);
     default:
@@ -147,15 +154,18 @@ static int go(struct replay *replay, struct adm_policy *policy)
 
     if (status != ADM_OK) {
         cli_error("cannot open a gate: %s", adm_status_text(status));
-        return CLI_FAILED;
+        return CLI_ENVIRONMENT;
     }
     bool good = replay_run(replay) && replay_count_rules(replay);
     if (good && options->json)
         replay_report_json(replay);
     else if (good)
         replay_report_text(replay);
+    int code = good ? CLI_OK : CLI_FAILED;
+    if (good && options->plot_path != NULL)
+        code = plot_draw(&replay->plot, replay, options->plot_path);
     lab_close(&replay->lab);
-    return good ? CLI_OK : CLI_FAILED;
+    return code;
 }
 
 static void replay_free(struct replay *replay)
@@ -170,6 +180,7 @@ static void replay_free(struct replay *replay)
     free(replay->units);
     free(replay->unit_ids);
     free(replay->delays);
+    plot_free(&replay->plot);
     heap_free(&replay->heap);
     trace_free(&replay->trace);
 }
@@ -243,6 +254,7 @@ static const struct flag flag_table[] = {
     { "declare", FLAG_DECLARE, "N", "declare N output_tokens; what the row says is what came" },
     { "ms-base", FLAG_MS_BASE, "MS", "service time of rows without hold_ms [200] …" },
     { "ms-per-output-token", FLAG_MS_PER_TOKEN, "MS", "… and its growth per output token [20]" },
+    { "plot", FLAG_PLOT, "FILE.svg", "draw what came of it over time (needs gnuplot)" },
     { "skip-bad", FLAG_SKIP_BAD, NULL, "count malformed rows instead of stopping" },
     { "show-kinds", FLAG_SHOW_KINDS, NULL, "print the HTTP answer of the first of each kind" },
     { "seed", FLAG_SEED, "N", "of decision ids, tenants and the deferring backend [1]" },

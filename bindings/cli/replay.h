@@ -6,6 +6,7 @@
 #include "heap.h"
 #include "json.h"
 #include "lab.h"
+#include "replay_plot.h"
 #include "trace.h"
 
 struct replay_rule {
@@ -16,6 +17,9 @@ struct replay_rule {
     uint64_t shadow_denied, shadow_unknown;
     bool has_peak;
     uint64_t peak; /* concurrency: most units held in one partition after an admission */
+    uint64_t bin_peak; /* the same since the last bin of a plot was closed */
+    uint64_t limit;    /* the rule's own; 0: none */
+    double refill_per_second; /* of a bucket without partitions; else 0 */
 };
 
 struct replay_unit {
@@ -31,6 +35,7 @@ struct replay_kind {
 
 struct replay_options {
     const char *policy_path, *trace_path;
+    const char *plot_path; /* NULL: no picture */
     bool json, quiet, show_kinds, timing;
     enum lab_backend backend;
     uint64_t seed, partitions, leases;
@@ -64,6 +69,7 @@ struct replay {
     struct replay_kind kinds[ADM_REASON_COUNT];
     uint32_t kind_order[ADM_REASON_COUNT], kind_count;
     uint64_t first_ns, last_ns, wall_ns;
+    struct replay_plot plot;
 };
 
 /* Everything from the first row to the last release. False after an error on stderr. */

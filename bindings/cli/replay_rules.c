@@ -12,6 +12,39 @@
 
 #define PEAK_RULES_MAX 16u /* each costs a read per admission */
 
+/* "1500ms", "10s", "1m", "2h", "1d"; 0 for anything else, and the loader has refused that. */
+static double seconds_of(const struct json *duration)
+{
+    static const struct {
+        const char *unit;
+        double seconds;
+    } units[] = { { "ms", 0.001 }, { "s", 1 }, { "m", 60 }, { "h", 3600 }, { "d", 86400 } };
+    uint64_t number;
+
+    if (duration == NULL || duration->kind != JSON_STRING)
+        return 0;
+    size_t digits = strspn(duration->text, "0123456789");
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (strcmp(duration->text + digits, units[i].unit) == 0 &&
+            cli_parse_u64(duration->text, digits, &number))
+            return (double)number * units[i].seconds;
+    return 0;
+}
+
+/* What a picture shows beside the counts. A bucket for each partition has no line: how many there
+ * are at a time is not known. */
+static void read_numbers(struct replay_rule *rule, const struct json *member)
+{
+    const struct json *keys = json_member(member, "partition_by");
+    double seconds = seconds_of(json_member(member, "per"));
+    uint64_t refill;
+
+    json_u64(json_member(member, "limit"), &rule->limit);
+    if ((keys == NULL || keys->count == 0) && seconds > 0 &&
+        json_u64(json_member(member, "refill"), &refill))
+        rule->refill_per_second = (double)refill / seconds;
+}
+
 void replay_read_rules(struct replay *replay, const struct json *policy)
 {
     const struct json *rules = json_member(policy, "rules");
@@ -31,6 +64,7 @@ void replay_read_rules(struct replay *replay, const struct json *policy)
         rule->shadow = json_is(json_member(member, "mode"), "shadow");
         rule->has_peak =
             !rule->shadow && json_is(type, "concurrency") && peaks++ < PEAK_RULES_MAX;
+        read_numbers(rule, member);
         words_intern(&replay->rule_words, rule->id, id->length);
     }
 }

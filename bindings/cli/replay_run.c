@@ -211,8 +211,12 @@ static void look_at_peaks(struct replay *replay, const struct adm_descriptor *de
         if (rule->has_peak &&
             adm_gate_read(replay->lab.gate, adm_str(rule->id), descriptors, count, &held) ==
                 ADM_OK &&
-            held > 0 && (uint64_t)held > rule->peak)
-            rule->peak = (uint64_t)held;
+            held > 0) {
+            if ((uint64_t)held > rule->peak)
+                rule->peak = (uint64_t)held;
+            if ((uint64_t)held > rule->bin_peak)
+                rule->bin_peak = (uint64_t)held;
+        }
     }
 }
 
@@ -267,7 +271,7 @@ bool replay_run(struct replay *replay)
 {
     const struct trace *trace = &replay->trace;
     struct progress progress = { .shown = !replay->options->quiet && isatty(STDERR_FILENO) };
-    bool good = true;
+    bool good = true, plots = replay->options->plot_path != NULL;
 
     replay->units = cli_allocate(trace->words.count * sizeof *replay->units);
     replay->unit_ids = cli_allocate(trace->words.count * sizeof *replay->unit_ids);
@@ -276,13 +280,19 @@ bool replay_run(struct replay *replay)
         return false;
     replay->first_ns = trace->rows[0].at_ns;
     replay->last_ns = trace->rows[trace->row_count - 1].at_ns;
+    if (plots)
+        plot_open(&replay->plot, replay);
     progress.begun_ns = wall_now();
     for (size_t i = 0; good && i < trace->row_count; i++) {
-        good = finish_until(replay, trace->rows[i].at_ns) && arrive(replay, i);
+        good = finish_until(replay, trace->rows[i].at_ns) &&
+               (!plots || plot_until(&replay->plot, replay, trace->rows[i].at_ns)) &&
+               arrive(replay, i);
         if (progress.shown && i % PROGRESS_EVERY == 0)
             progress_show(&progress, i, trace->row_count);
     }
     good = good && finish_until(replay, UINT64_MAX);
+    if (plots)
+        good = good && plot_until(&replay->plot, replay, UINT64_MAX);
     replay->wall_ns = wall_now() - progress.begun_ns;
     if (progress.shown)
         progress_show(&progress, trace->row_count, trace->row_count);
