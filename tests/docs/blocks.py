@@ -192,6 +192,33 @@ def policy_form(document):
 RULE = '{"version": "1", "rules": [%s]}'
 
 
+NUMBERS = {
+    "token_bucket": '"capacity": 1, "refill": 1, "per": "1s"',
+    "concurrency": '"limit": 1, "lease_ttl": "30s"',
+    "quota": '"limit": 1, "window": "day"',
+    "request_cap": '"limit": 1',
+    "pressure": '"signal": "s", "gt": 1',
+}
+
+
+def table(tree, folder, path, content):
+    """A limit table is read with a policy: there is a type of rule that it is for."""
+    rule, by = (re.search(r"^[\s{,]*[\"']?%s[\"']?\s*:\s*[\"']?([A-Za-z0-9._-]+)" % key, content, re.MULTILINE) or
+                re.search(r"[\"']%s[\"']\s*:\s*[\"']([A-Za-z0-9._-]+)" % key, content) for key in ("rule", "by"))
+    if rule is None or by is None:
+        return False, "a limit table without rule or by"
+    output = ""
+    for kind, numbers in NUMBERS.items():
+        policy = os.path.join(folder, "policy.json")
+        with open(policy, "w", encoding="utf-8") as file:
+            file.write(RULE % ('{"id": "%s", "type": "%s", "partition_by": ["%s"], %s}' % (rule.group(1), kind, by.group(1), numbers)))
+        code, said = tree.run([tree.admit, "explain", policy, "--tables", path, "-d", by.group(1) + "=x"])
+        if code == 0:
+            return True, ""
+        output += "as a table for %s:\n%s\n" % (kind, said)
+    return False, output
+
+
 def document(tree, block, suffix, form):
     """A policy is validated, or must be refused when the block says so; a scenario file is run."""
     tree.needs_command()
@@ -200,11 +227,10 @@ def document(tree, block, suffix, form):
     refused = "rejected" in block.marks
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "block" + suffix)
-        if form == "table":
-            # A table is read with the policy it belongs to; alone, only its form can be seen.
-            return True, ""
         with open(path, "w", encoding="utf-8") as file:
             file.write(content)
+        if form == "table":
+            return table(tree, folder, path, content)
         code, output = tree.run([tree.admit, "test" if form == "scenarios" else "validate", path])
     if refused:
         return code == 3, "expected a policy that is refused, found exit status %d\n%s" % (code, output)

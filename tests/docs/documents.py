@@ -30,6 +30,8 @@ FAULTS = [
     ("json rule", "{\"id\": \"a\", \"type\": \"request_cap\", \"limit\": 1e3}\n", "is refused by the reader"),
     ("json rejected", "{\"version\": \"1\", \"rules\": [{\"id\": \"a\", \"type\": \"request_cap\", \"limit\": 1}]}\n",
      "is not refused"),
+    ("json", "{\"version\": \"1\", \"rule\": \"a\", \"by\": \"b\", \"entries\": {\"c\": {\"limti\": 1}}}\n",
+     "is a table with a misspelt number"),
     ("json fragment", "{\"a\": }\n", "is no JSON"),
     ("sh", "admit validate no-such-file.json\n", "fails"),
     ("sh", "sh tests/run.sh.old\n", "names no script"),
