@@ -76,6 +76,14 @@ class Tree:
         if not os.path.exists(self.admit):
             raise Skip("the command admit is not built")
 
+    def needs_yaml(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "policy.yaml")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write('version: "1"\nrules: [{id: a, type: request_cap, limit: 1}]\n')
+            if "ADM-D-129" in self.run([self.admit, "validate", path])[1]:
+                raise Skip("the command is built without YAML")
+
     def keep(self, block):
         if block.file:
             with open(os.path.join(self.folder, block.file), "w", encoding="utf-8") as file:
@@ -161,7 +169,7 @@ def go(tree, block):
     content = block.content
     if not re.search(r"^package ", content, re.MULTILINE):
         if block.marks == ["body"]:
-            content = "func body() {\n" + content + "}\n"
+            content = "func body(gate *admit.Gate) {\n" + content + "}\n"
         imports = "" if "import" in content else 'import "%s"\n' % module
         content = "package page\n" + imports + content
     with tempfile.TemporaryDirectory() as folder:
@@ -174,6 +182,11 @@ def go(tree, block):
         code, output = tree.run([command, "vet", "./..."], cwd=folder, env=variables, timeout=300)
         if code != 0 and ("module lookup disabled" in output or "cannot find module providing" in output):
             raise Skip("the block uses a module that is not here")
+        if code == 0 and re.search(r"^func main\(\)", content, re.MULTILINE):
+            program = os.path.join(folder, "page")
+            code, output = tree.run([command, "build", "-o", program, "."], cwd=folder, env=variables, timeout=300)
+            if code == 0:
+                code, output = tree.run([program], timeout=60)
     return code == 0, output
 
 
@@ -276,12 +289,7 @@ def yaml_block(tree, block):
             return False, str(problem)
     form = "table" if re.search(r"^entries:", block.content, re.MULTILINE) else "policy"
     tree.needs_command()
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "policy.yaml")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write('version: "1"\nrules: [{id: a, type: request_cap, limit: 1}]\n')
-        if tree.run([tree.admit, "validate", path])[0] != 0:
-            raise Skip("the command is built without YAML")
+    tree.needs_yaml()
     return document(tree, block, ".yaml", form)
 
 
@@ -305,6 +313,8 @@ def console(tree, block):
     except ValueError as problem:
         return False, str(problem)
     tree.needs_command()
+    if re.search(r"\.ya?ml\b", block.content):
+        tree.needs_yaml()
     status = 0
     for command, expected in steps:
         # Only so can "echo $?" speak of the command before.
