@@ -134,8 +134,17 @@ static adm_status refuse_syntax(struct reader *reader, const yaml_parser_t *pars
 {
     if (parser->error == YAML_MEMORY_ERROR)
         return ADM_E_NOMEM;
+    if (parser->problem != NULL &&
+        admi_bytes_equal(admi_words_of(parser->problem),
+                         admi_words_of("found incompatible YAML document")))
+        return refuse(reader, ADMI_DIAG_DIRECTIVE, &parser->problem_mark, NULL,
+                      "expected %YAML 1.1 or %YAML 1.2, found another version");
+    /* For a character that libyaml does not take there is no mark, only an offset in bytes. */
+    bool unread = parser->error == YAML_READER_ERROR;
     struct admi_diag_entry *entry =
         report(reader, ADMI_DIAG_YAML_SYNTAX, &parser->problem_mark, NULL);
+    if (entry != NULL && unread)
+        entry->place.offset = (uint32_t)parser->problem_offset;
     if (entry == NULL)
         return ADM_E_POLICY_INVALID;
     struct admi_words words = admi_words_start(entry->message, sizeof entry->message);
@@ -271,6 +280,72 @@ static void mark_place(struct reader *reader, const yaml_mark_t *start, const ya
         (struct admi_yaml_place){ (uint32_t)yaml->length, first, last };
 }
 
+/* ---- what libyaml must not see ---- */
+
+static adm_status refuse_byte(struct reader *reader, enum admi_diag kind, uint64_t offset,
+                              const char *message)
+{
+    struct admi_diag_entry *entry = admi_diags_add(
+        reader->diags, kind, reader->text.length == 0 ? ADMI_DIAG_NO_PLACE : (uint32_t)offset);
+    if (entry != NULL) {
+        struct admi_words words = admi_words_start(entry->message, sizeof entry->message);
+        admi_words_add(&words, message);
+        entry->in_source = true;
+        entry->place.length = 1;
+    }
+    return ADM_E_POLICY_INVALID;
+}
+
+/* Behind blanks, ends of lines and comments. */
+static uint64_t skip_empty(struct adm_bytes text, uint64_t at)
+{
+    const uint8_t *bytes = text.data;
+    bool comment = false;
+    for (; at < text.length; at++) {
+        bool end = bytes[at] == '\n' || bytes[at] == '\r';
+        comment = !end && (comment || bytes[at] == '#');
+        if (!end && !comment && bytes[at] != ' ' && bytes[at] != '\t')
+            break;
+    }
+    return at;
+}
+
+static bool stands_at(struct adm_bytes text, uint64_t at, const char *word)
+{
+    struct adm_bytes wanted = admi_words_of(word);
+    return at <= text.length && text.length - at >= wanted.length &&
+           admi_bytes_equal((struct adm_bytes){ (const uint8_t *)text.data + at, wanted.length },
+                            wanted);
+}
+
+/* libyaml compares every %TAG with all before it; there is no reason for even one. */
+static adm_status check_directives(struct reader *reader)
+{
+    const uint8_t *bytes = reader->text.data;
+    uint64_t at = skip_empty(reader->text, 0);
+    while (stands_at(reader->text, at, "%YAML ")) {
+        while (at < reader->text.length && bytes[at] != '\n' && bytes[at] != '\r')
+            at++;
+        at = skip_empty(reader->text, at);
+    }
+    if (stands_at(reader->text, at, "%"))
+        return refuse_byte(reader, ADMI_DIAG_DIRECTIVE, at,
+                           "expected no directive but %YAML 1.1 or %YAML 1.2");
+    return ADM_OK;
+}
+
+/* The directives of a second document, for the same reason. */
+static adm_status check_rest(struct reader *reader, const yaml_event_t *end)
+{
+    uint64_t at = skip_empty(reader->text, byte_offset(reader, &end->end_mark));
+    while (stands_at(reader->text, at, "..."))
+        at = skip_empty(reader->text, at + 3);
+    if (stands_at(reader->text, at, "%"))
+        return refuse_byte(reader, ADMI_DIAG_MANY_DOCUMENTS, at,
+                           "expected one document, found directives of a second one");
+    return ADM_OK;
+}
+
 /* ---- events ---- */
 
 static struct level *innermost(struct reader *reader)
@@ -342,10 +417,13 @@ static void write_scalar(struct reader *reader, const yaml_event_t *event)
 
 static adm_status open_level(struct reader *reader, const yaml_event_t *event, bool mapping)
 {
-    if (expects_name(reader))
+    if (expects_name(reader)) {
+        struct level *level = innermost(reader);
+        level->name_end = level->name; /* the name before this one has nothing to do with it */
         return refuse(reader, ADMI_DIAG_KEY_NOT_STRING, &event->start_mark, NULL,
                       mapping ? "expected a key that is a string, found a mapping"
                               : "expected a key that is a string, found a sequence");
+    }
     begin_value(reader);
     if (reader->depth >= reader->limits->depth || reader->depth >= DEPTH_MAX)
         return refuse(reader, ADMI_DIAG_DEPTH, &event->start_mark, NULL,
@@ -368,10 +446,6 @@ static adm_status open_document(struct reader *reader, const yaml_event_t *event
     if (reader->documents++ > 0)
         return refuse(reader, ADMI_DIAG_MANY_DOCUMENTS, &event->start_mark, NULL,
                       "expected one document, found a second one");
-    if (event->data.document_start.tag_directives.start !=
-        event->data.document_start.tag_directives.end)
-        return refuse(reader, ADMI_DIAG_TAG, &event->start_mark, &event->end_mark,
-                      "expected no %TAG directive: a policy has no tags");
     return ADM_OK;
 }
 
@@ -415,8 +489,9 @@ static adm_status on_event(struct reader *reader, const yaml_event_t *event)
     case YAML_NO_EVENT:
     case YAML_STREAM_START_EVENT:
     case YAML_STREAM_END_EVENT:
-    case YAML_DOCUMENT_END_EVENT:
         break;
+    case YAML_DOCUMENT_END_EVENT:
+        return check_rest(reader, event);
     }
     return ADM_OK;
 }
@@ -442,27 +517,18 @@ static adm_status read_events(struct reader *reader, yaml_parser_t *parser)
         if (end)
             break;
     }
-    static const yaml_mark_t start;
     if (reader->documents == 0)
-        return refuse(reader, ADMI_DIAG_EMPTY_DOCUMENT, &start, NULL,
-                      "expected a policy, found no document");
+        return refuse_byte(reader, ADMI_DIAG_EMPTY_DOCUMENT, reader->text.length,
+                           "expected a value, found the end of the text");
     return ADM_OK;
 }
 
-/* ---- before libyaml sees the text ---- */
-
-static adm_status refuse_byte(struct reader *reader, enum admi_diag kind, uint64_t offset,
-                              const char *message)
+/* U+0085, U+2028, U+2029: they would change what a string holds, and the number of the line. */
+static bool ends_line_to_some(const uint8_t *c, uint32_t sequence)
 {
-    struct admi_diag_entry *entry = admi_diags_add(
-        reader->diags, kind, reader->text.length == 0 ? ADMI_DIAG_NO_PLACE : (uint32_t)offset);
-    if (entry != NULL) {
-        struct admi_words words = admi_words_start(entry->message, sizeof entry->message);
-        admi_words_add(&words, message);
-        entry->in_source = true;
-        entry->place.length = 1;
-    }
-    return ADM_E_POLICY_INVALID;
+    if (sequence == 2)
+        return c[0] == 0xC2 && c[1] == 0x85;
+    return sequence == 3 && c[0] == 0xE2 && c[1] == 0x80 && (c[2] == 0xA8 || c[2] == 0xA9);
 }
 
 /* The same bytes are text in both forms: UTF-8 without a byte order mark and without NUL. */
@@ -477,6 +543,14 @@ static adm_status check_bytes(struct reader *reader)
         return refuse_byte(reader, ADMI_DIAG_BOM, 0, "expected no byte order mark at the start");
     for (uint64_t i = 0; i < length;) {
         uint32_t sequence = admi_utf8_sequence(bytes + i, length - i);
+        bool control = bytes[i] < 0x20 && bytes[i] != '\t' && bytes[i] != '\n' && bytes[i] != '\r';
+        if (control && bytes[i] != 0)
+            return refuse_byte(reader, ADMI_DIAG_CONTROL_CHARACTER, i,
+                               "expected control characters to be escaped in double quotes");
+        if (ends_line_to_some(bytes + i, sequence))
+            return refuse_byte(reader, ADMI_DIAG_YAML_SYNTAX, i,
+                               "U+0085, U+2028 and U+2029 end a line in YAML 1.1 and not in 1.2: "
+                               "escape them in double quotes");
         if (bytes[i] == 0)
             return refuse_byte(reader, ADMI_DIAG_NUL, i, "expected text, found byte 0x00");
         if (sequence == 0)
@@ -494,6 +568,8 @@ adm_status admi_yaml_read(struct admi_yaml *yaml, struct adm_bytes text,
     yaml_parser_t parser;
     yaml->allocator = allocator;
     adm_status status = check_bytes(&reader);
+    if (status == ADM_OK)
+        status = check_directives(&reader);
     if (status != ADM_OK)
         return status;
     if (!yaml_parser_initialize(&parser))

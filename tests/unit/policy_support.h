@@ -35,6 +35,23 @@ static inline struct loaded load_bytes(const void *text, size_t length)
     return loaded;
 }
 
+/* The same of YAML. */
+static inline struct loaded load_yaml(const void *text, size_t length)
+{
+    struct loaded loaded = { ADM_OK, NULL, NULL };
+    void *copy = malloc(length == 0 ? 1 : length);
+    struct adm_policy_options options = { .size = sizeof options,
+                                          .flags = ADM_POLICY_YAML,
+                                          .file = "policy.yaml" };
+    ck_assert_ptr_nonnull(copy);
+    if (length > 0)
+        memcpy(copy, text, length);
+    struct adm_bytes bytes = { length == 0 ? NULL : copy, length };
+    loaded.status = adm_policy_load(bytes, &options, &loaded.policy, &loaded.diags);
+    free(copy);
+    return loaded;
+}
+
 static inline struct loaded load_text(const char *text)
 {
     return load_bytes(text, strlen(text));
