@@ -43,6 +43,10 @@ struct command {
 extern const struct command command_validate, command_explain_code, command_test, command_explain,
     command_replay, command_schema;
 
+extern const struct command command_completion;
+
+const struct command *const *cli_commands(size_t *count); /* all of them, for completion */
+
 void command_help(FILE *out, const struct command *command);
 
 /* Letters of flags that have no short form. */

@@ -32,9 +32,16 @@ static const struct command command_of_help = {
 static const struct command *const commands[] = {
     &command_validate, &command_explain_code, &command_test,    &command_explain,
     &command_replay,   &command_schema,       &command_version, &command_of_help,
+    &command_completion,
 };
 
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])
+
+const struct command *const *cli_commands(size_t *count)
+{
+    *count = COMMAND_COUNT;
+    return commands;
+}
 
 static void usage(FILE *out)
 {
