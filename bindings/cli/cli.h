@@ -43,7 +43,7 @@ struct command {
 extern const struct command command_validate, command_explain_code, command_test, command_explain,
     command_replay, command_schema;
 
-extern const struct command command_completion;
+extern const struct command command_completion, command_fmt;
 
 const struct command *const *cli_commands(size_t *count); /* all of them, for completion */
 
