@@ -171,7 +171,8 @@ adm_status adm_gate_put_table(struct adm_gate *gate, struct adm_bytes text, uint
     adm_status status;
 
     ADMI_REFUSE_REENTRY();
-    if (gate == NULL || mode > ADM_TABLE_PATCH || (text.data == NULL && text.length > 0))
+    if (gate == NULL || (mode & ~ADM_TABLE_YAML) > ADM_TABLE_PATCH ||
+        (text.data == NULL && text.length > 0))
         return ADM_E_INVALID_ARGUMENT;
     ADMI_REFUSE_CHILD(gate);
     (void)pthread_mutex_lock(&gate->publish);
