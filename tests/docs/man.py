@@ -94,7 +94,7 @@ def check_pages(report):
         what = "mandoc has nothing to say of " + name
         path = os.path.join(BUILD, "docs", "man", name)
         if not os.path.exists(path):
-            report.skip(what, "the page is not built: scdoc is not here")
+            report.skip(what, "the page is not built: no scdoc, or option man")
         elif shutil.which("mandoc") is None:
             report.skip(what, "mandoc is not here")
         else:
