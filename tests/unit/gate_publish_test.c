@@ -267,6 +267,39 @@ START_TEST(L9_a_table_is_replaced_and_patched_without_a_publish)
 }
 END_TEST
 
+START_TEST(a_table_may_be_yaml_and_other_modes_do_not_exist)
+{
+    static const uint32_t unknown[] = { 2, 3, ADM_TABLE_YAML | 2, 512, 1u << 31, UINT32_MAX };
+    const char *text = "version: t1\nrule: rate\nby: k\nentries:\n  a: {capacity: 20}\n";
+    struct adm_diags *diags = NULL;
+    struct adm_diag first = { .size = sizeof first };
+
+    fixture_open(&f, POLICY("v1", RATE("100")));
+    for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++)
+        ck_assert_int_eq(adm_gate_put_table(f.gate, adm_str(text), unknown[i], NULL),
+                         ADM_E_INVALID_ARGUMENT);
+    table_is("");
+    adm_status status =
+        adm_gate_put_table(f.gate, adm_str(text), ADM_TABLE_REPLACE | ADM_TABLE_YAML, &diags);
+    if (status == ADM_E_POLICY_INVALID) { /* a build without YAML says so */
+        ck_assert_int_eq(adm_diags_get(diags, 0, &first), ADM_OK);
+        ck_assert_str_eq(first.name, "yaml_not_built");
+        table_is("");
+    } else {
+        ck_assert_int_eq(status, ADM_OK);
+        table_is("t1");
+        ck_assert_int_eq(level(&f, "rate", "k=a"), 20);
+        text = "version: t2\nrule: rate\nby: k\nentries: {a: null, b: {capacity: 30}}\n";
+        ck_assert_int_eq(put_table(text, ADM_TABLE_PATCH | ADM_TABLE_YAML), ADM_OK);
+        table_is("t2");
+        ck_assert_int_eq(level(&f, "rate", "k=a"), 100);
+        ck_assert_int_eq(level(&f, "rate", "k=b"), 30);
+    }
+    adm_diags_free(diags);
+    fixture_close(&f);
+}
+END_TEST
+
 START_TEST(L9_a_bad_table_is_refused_and_the_one_in_force_stays)
 {
     static const struct {
@@ -457,6 +490,7 @@ int main(void)
         L9_a_backend_that_refuses_the_classes_changes_nothing,
         L4_a_refused_publish_does_not_bring_its_own_skew,
         L9_a_table_is_replaced_and_patched_without_a_publish,
+        a_table_may_be_yaml_and_other_modes_do_not_exist,
         L9_a_bad_table_is_refused_and_the_one_in_force_stays,
         L9_a_table_whose_rule_is_gone_rests_and_comes_back,
         L9_a_publish_that_a_table_in_force_does_not_fit_is_refused,
