@@ -179,7 +179,8 @@ def go(tree, block):
         name = "page_test.go" if re.search(r"^func (Test|Example)", content, re.MULTILINE) else "page.go"
         with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
             file.write(content)
-        variables = dict(tree.environment(), GOFLAGS="-mod=mod", GOPROXY="off", GOSUMDB="off", GOTOOLCHAIN="local")
+        variables = dict(tree.environment(), GOFLAGS="-mod=mod", GOPROXY="off", GOSUMDB="off", GOTOOLCHAIN="local",
+                         GOCACHE=os.path.join(tree.build, "go-cache"))
         code, output = tree.run([command, "vet", "./..."], cwd=folder, env=variables, timeout=300)
         if code != 0 and ("module lookup disabled" in output or "cannot find module providing" in output):
             raise Skip("the block uses a module that is not here")
