@@ -10,7 +10,5 @@ import "C"
 func (g *Gate) decide(c *call) C.adm_status { return C.admit_go_admit(g.c, &c.c) }
 
 func (g *Gate) release(id ID, result Result) (Outcome, C.adm_status) {
-	var outcome C.uint32_t
-	status := C.admit_go_release(g.c, C.uint64_t(id.High), C.uint64_t(id.Low), C.uint32_t(result), &outcome)
-	return Outcome(outcome), status
+	return unpack(C.admit_go_release(g.c, C.uint64_t(id.High), C.uint64_t(id.Low), C.uint32_t(result)))
 }

@@ -9,14 +9,13 @@ package admit
 // {
 //     return admit_go_admit(gate, call);
 // }
-// static inline adm_status admit_go_release_quiet(struct adm_gate *gate, uint64_t high,
-//                                                 uint64_t low, uint32_t result, uint32_t *out)
+// static inline uint64_t admit_go_release_quiet(struct adm_gate *gate, uint64_t high, uint64_t low,
+//                                               uint32_t result)
 // {
-//     return admit_go_release(gate, high, low, result, out);
+//     return admit_go_release(gate, high, low, result);
 // }
 // #cgo noescape admit_go_admit_quiet
 // #cgo nocallback admit_go_admit_quiet
-// #cgo noescape admit_go_release_quiet
 // #cgo nocallback admit_go_release_quiet
 import "C"
 
@@ -29,12 +28,8 @@ func (g *Gate) decide(c *call) C.adm_status {
 }
 
 func (g *Gate) release(id ID, result Result) (Outcome, C.adm_status) {
-	var outcome C.uint32_t
-	var status C.adm_status
 	if g.events == 0 {
-		status = C.admit_go_release_quiet(g.c, C.uint64_t(id.High), C.uint64_t(id.Low), C.uint32_t(result), &outcome)
-	} else {
-		status = C.admit_go_release(g.c, C.uint64_t(id.High), C.uint64_t(id.Low), C.uint32_t(result), &outcome)
+		return unpack(C.admit_go_release_quiet(g.c, C.uint64_t(id.High), C.uint64_t(id.Low), C.uint32_t(result)))
 	}
-	return Outcome(outcome), status
+	return unpack(C.admit_go_release(g.c, C.uint64_t(id.High), C.uint64_t(id.Low), C.uint32_t(result)))
 }

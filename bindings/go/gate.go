@@ -260,7 +260,7 @@ func (g *Gate) giveBack(c *call) {
 	c.c.amount_count = used
 	var outcome C.uint32_t
 	C.admit_go_settle(g.c, id.high, id.low, &c.c, 1, &outcome)
-	C.admit_go_release(g.c, id.high, id.low, C.ADM_RESULT_CANCELLED, &outcome)
+	g.release(idOf(id), ResultCancelled)
 }
 
 // Key prepares a descriptor key, at most 1024 of them in a gate.

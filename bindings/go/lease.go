@@ -71,16 +71,19 @@ func leaked(what *watched) {
 	if g == nil || !g.enter() {
 		return
 	}
-	var outcome C.uint32_t
-	C.admit_go_release(g.c, C.uint64_t(what.lease.High), C.uint64_t(what.lease.Low), C.ADM_RESULT_ERROR, &outcome)
+	outcome, _ := g.release(what.lease, ResultError)
 	g.leave()
-	leak := Leak{what.lease, what.decision, what.version, Outcome(outcome)}
+	leak := Leak{what.lease, what.decision, what.version, outcome}
 	if g.onLeak != nil {
 		g.onLeak(leak)
 		return
 	}
 	log.Printf("admit: lease %v (decision %v, policy %q) was lost without Release; the garbage collector released it: %v",
 		leak.Lease, leak.Decision, leak.PolicyVersion, leak.Outcome)
+}
+
+func unpack(both C.uint64_t) (Outcome, C.adm_status) {
+	return Outcome(uint32(both)), C.adm_status(int32(both >> 32))
 }
 
 // ID of the lease; zero of nil.

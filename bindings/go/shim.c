@@ -195,10 +195,12 @@ adm_status admit_go_settle(struct adm_gate *gate, uint64_t high, uint64_t low,
                       out_outcome);
 }
 
-adm_status admit_go_release(struct adm_gate *gate, uint64_t high, uint64_t low, uint32_t result,
-                            uint32_t *out_outcome)
+uint64_t admit_go_release(struct adm_gate *gate, uint64_t high, uint64_t low, uint32_t result)
 {
-    return adm_release(gate, id_of(high, low), result, out_outcome);
+    uint32_t outcome = ADM_OUTCOME_UNKNOWN;
+    adm_status status = adm_release(gate, id_of(high, low), result, &outcome);
+
+    return (uint64_t)(uint32_t)status << 32 | outcome;
 }
 
 adm_status admit_go_renew(struct adm_gate *gate, uint64_t high, uint64_t low,

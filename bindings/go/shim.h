@@ -66,8 +66,8 @@ adm_status admit_go_admit(struct adm_gate *gate, struct admit_go_call *call);
 adm_status admit_go_settle(struct adm_gate *gate, uint64_t high, uint64_t low,
                            const struct admit_go_call *call, uint32_t final_all,
                            uint32_t *out_outcome);
-adm_status admit_go_release(struct adm_gate *gate, uint64_t high, uint64_t low, uint32_t result,
-                            uint32_t *out_outcome);
+/* Status in the upper half, outcome in the lower: a pointer would make Go allocate. */
+uint64_t admit_go_release(struct adm_gate *gate, uint64_t high, uint64_t low, uint32_t result);
 adm_status admit_go_renew(struct adm_gate *gate, uint64_t high, uint64_t low,
                           uint32_t *out_outcome);
 adm_status admit_go_divert(struct adm_gate *gate, uint64_t high, uint64_t low,
