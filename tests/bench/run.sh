@@ -30,6 +30,19 @@ case " $(first flags) " in *" hypervisor "*) echo "          a virtual machine: 
 echo "compiler  $(${CC:-cc} --version | head -n 1), meson --buildtype=release"
 echo "source    version $(sed -n "s/^ *version: '\(.*\)',/\1/p" meson.build | head -n 1), $(git rev-parse --short HEAD 2>/dev/null || echo 'no commit')"
 "$build/tests/bench/bench_plain" "$@"
+
+# The Go binding beside a loop in C, in turns in one process.
+if command -v go >/dev/null 2>&1; then
+    echo
+    echo "go        $(go env GOVERSION)"
+    quiet ninja -C "$build" lib/libadmit.so.0 lib/libadmit-testing.a
+    (cd bindings/go && PKG_CONFIG_PATH="$root/$build/meson-uninstalled" LD_LIBRARY_PATH="$root/$build/lib" \
+        GOFLAGS='-mod=mod -buildvcs=false' GOPROXY=off GOTOOLCHAIN=local ADMIT_BENCH_ROUNDS=400 \
+        go test -count=1 -v -run '^TestBenchmarkAgainstC$' .) 2>&1 |
+        sed -n 's/^ *bench_test\.go:[0-9]*: /          /p; /^FAIL/p; /\.go:[0-9]*:[0-9]*: /p'
+else
+    echo "go        not here: the Go binding was not measured"
+fi
 cat <<'TEXT'
 
 Read it so: ns is the median of the clean windows. The other columns are the median and the quartiles of the ratio within
