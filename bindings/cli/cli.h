@@ -119,7 +119,25 @@ struct source {
 struct source input_source(const struct input *input);
 
 void findings_print(FILE *out, const struct adm_diags *diags, const struct source *source);
+
+/* To standard error, with the summary behind them. */
+void findings_print_alone(const struct adm_diags *diags, const struct source *source);
+
+/* Findings of several documents; starts as zero. */
+struct tally {
+    uint64_t errors, warnings;
+    char code[16]; /* of the first error, or else of the first warning */
+};
+
+void findings_count(const struct adm_diags *diags, struct tally *inout);
+
+/* "2 errors, 1 warning; admit explain-code ADM-D-201 says more", or nothing when there are none. */
+void findings_summary(FILE *out, const struct tally *tally);
+
 void findings_print_json(FILE *out, const struct adm_diags *diags);
+
+/* Text of a stranger: control, format and direction characters come out as "?". */
+void source_text_print(FILE *out, const char *text);
 
 /* The line of a text, and a mark under marked bytes of it from column on. */
 void source_line_print(FILE *out, const char *text, size_t length, uint32_t line, uint32_t column,

@@ -104,7 +104,7 @@ static int put_tables(struct adm_gate *gate, const struct question *question)
         struct source source = input_source(&input);
         adm_status status = adm_gate_put_table(gate, (struct adm_bytes){ input.text, input.length },
                                                ADM_TABLE_REPLACE | table_flags(input.name), &diags);
-        findings_print(stderr, diags, &source);
+        findings_print_alone(diags, &source);
         if (status != ADM_OK && status != ADM_E_POLICY_INVALID)
             cli_error("%s: %s", input.name, adm_status_text(status));
         adm_diags_free(diags);

@@ -7,6 +7,7 @@
 #include <admit/admit.h>
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,7 +45,9 @@ static void print_one(FILE *out, const struct adm_diag *diag, const struct sourc
             column += source->column - 1;
         line += source->line - 1;
     }
-    fprintf(out, "%s%s:", style_on(out, STYLE_BOLD), source->name);
+    fputs(style_on(out, STYLE_BOLD), out);
+    source_text_print(out, source->name);
+    fputc(':', out);
     if (line > 0)
         fprintf(out, "%u:%u:", line, column);
     fprintf(out, "%s %s%s", style_off(out), style_on(out, severity_style(diag->severity)),
@@ -52,16 +55,23 @@ static void print_one(FILE *out, const struct adm_diag *diag, const struct sourc
     if (!note)
         fprintf(out, "[%s]", diag->code);
     fprintf(out, "%s: ", style_off(out));
-    if (!note && diag->pointer[0] != 0)
-        fprintf(out, "%s: ", diag->pointer);
-    fprintf(out, "%s\n", diag->message);
+    if (!note && diag->pointer[0] != 0) {
+        source_text_print(out, diag->pointer);
+        fputs(": ", out);
+    }
+    source_text_print(out, diag->message);
+    fputc('\n', out);
     if (line > 0)
         source_line_print(out, source->text, source->length, line, column, diag->length,
                           severity_style(diag->severity));
-    if (diag->nearest != NULL)
-        fprintf(out, "  %shelp:%s did you mean %s%s%s?\n", style_on(out, STYLE_CYAN),
-                style_off(out), diag->nearest[0] == '"' ? "" : "\"", diag->nearest,
-                diag->nearest[0] == '"' ? "" : "\"");
+    if (diag->nearest != NULL) {
+        const char *quote = diag->nearest[0] == '"' ? "" : "\"";
+
+        fprintf(out, "  %shelp:%s did you mean %s", style_on(out, STYLE_CYAN), style_off(out),
+                quote);
+        source_text_print(out, diag->nearest);
+        fprintf(out, "%s?\n", quote);
+    }
 }
 
 void findings_print(FILE *out, const struct adm_diags *diags, const struct source *source)
@@ -72,6 +82,44 @@ void findings_print(FILE *out, const struct adm_diags *diags, const struct sourc
         if (adm_diags_get(diags, i, &diag) == ADM_OK)
             print_one(out, &diag, source);
     }
+}
+
+void findings_count(const struct adm_diags *diags, struct tally *inout)
+{
+    for (uint64_t i = 0; i < adm_diags_count(diags); i++) {
+        struct adm_diag diag = { .size = sizeof diag };
+
+        if (adm_diags_get(diags, i, &diag) != ADM_OK || diag.severity == ADM_SEVERITY_NOTE)
+            continue;
+        bool error = diag.severity == ADM_SEVERITY_ERROR;
+        if (inout->errors == 0 && (error || inout->warnings == 0))
+            snprintf(inout->code, sizeof inout->code, "%s", diag.code);
+        if (error)
+            inout->errors++;
+        else
+            inout->warnings++;
+    }
+}
+
+void findings_summary(FILE *out, const struct tally *tally)
+{
+    if (tally->errors == 0 && tally->warnings == 0)
+        return;
+    if (tally->errors > 0)
+        fprintf(out, "%" PRIu64 " error%s", tally->errors, tally->errors == 1 ? "" : "s");
+    if (tally->warnings > 0)
+        fprintf(out, "%s%" PRIu64 " warning%s", tally->errors > 0 ? ", " : "", tally->warnings,
+                tally->warnings == 1 ? "" : "s");
+    fprintf(out, "; admit explain-code %s says more\n", tally->code);
+}
+
+void findings_print_alone(const struct adm_diags *diags, const struct source *source)
+{
+    struct tally tally = { .errors = 0 };
+
+    findings_print(stderr, diags, source);
+    findings_count(diags, &tally);
+    findings_summary(stderr, &tally);
 }
 
 void findings_print_json(FILE *out, const struct adm_diags *diags)
@@ -181,7 +229,7 @@ int policy_read(const char *path, bool quiet, struct input *text, struct adm_pol
         adm_policy_load((struct adm_bytes){ text->text, text->length }, &options, out, &diags);
     struct source source = input_source(text);
     if (status != ADM_OK || !quiet)
-        findings_print(stderr, diags, &source);
+        findings_print_alone(diags, &source);
     adm_diags_free(diags);
     if (status == ADM_OK && options.flags != 0 && !as_json(text, &options)) {
         adm_policy_unref(*out);

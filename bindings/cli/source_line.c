@@ -81,6 +81,21 @@ static struct glyph glyph_at(const char *text, size_t left)
     return (struct glyph){ length, NULL, columns_of(code) };
 }
 
+void source_text_print(FILE *out, const char *text)
+{
+    size_t length = strlen(text);
+
+    for (size_t at = 0; at < length;) {
+        struct glyph glyph = glyph_at(text + at, length - at);
+
+        if (glyph.shown != NULL)
+            fputs(glyph.shown, out);
+        else
+            fwrite(text + at, 1, glyph.bytes, out);
+        at += glyph.bytes;
+    }
+}
+
 /* The n-th line, from 1, without its end; NULL when there is none. */
 static const char *find_line(const char *text, size_t length, uint32_t number, size_t *out_length)
 {

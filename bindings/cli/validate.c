@@ -12,6 +12,7 @@ struct summary {
     int format;
     bool quiet;
     unsigned files;
+    struct tally tally;
 };
 
 static void worse(struct summary *summary, int code)
@@ -73,6 +74,7 @@ static void check(struct summary *summary, const char *path)
         print_json(summary, &input, status, policy, diags);
     else
         print_text(summary, &input, status, policy, diags);
+    findings_count(diags, &summary->tally);
     summary->files++;
     if (status == ADM_E_POLICY_INVALID)
         worse(summary, CLI_INVALID);
@@ -112,6 +114,8 @@ static int run(const struct command *command, int argc, char **argv)
         check(&summary, argv[i]);
     if (summary.format == FORMAT_JSON)
         fputs("\n]}\n", stdout);
+    else
+        findings_summary(stderr, &summary.tally);
     return summary.code;
 }
 

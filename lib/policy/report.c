@@ -139,7 +139,7 @@ struct admi_words admi_report_words(struct admi_diag_entry *entry)
 void admi_report_nearest(struct admi_diag_entry *entry, struct adm_bytes nearest)
 {
     struct admi_words words = admi_words_start(entry->nearest, sizeof entry->nearest);
-    admi_words_add_bytes(&words, nearest);
+    admi_words_quote(&words, nearest, sizeof entry->nearest);
 }
 
 void admi_report_found(const struct admi_source *source, struct admi_words *words, uint32_t token)
@@ -228,7 +228,7 @@ static void add_character(struct admi_words *words, struct adm_bytes text, uint3
         admi_words_add(words, byte);
         return;
     }
-    admi_words_add_bytes(words, (struct adm_bytes){ bytes + offset, length });
+    admi_words_quote(words, (struct adm_bytes){ bytes + offset, length }, length);
 }
 
 void admi_report_lexer(void *self, const struct admi_json_finding *finding)

@@ -61,10 +61,27 @@ void admi_words_add_number(struct admi_words *words, uint64_t number)
     admi_words_add(words, digits + at);
 }
 
+/*
+ * A message may go to a terminal or a log, and what is quoted comes from a stranger: no control
+ * character of ASCII or of C1 (in UTF-8: C2 and 80 to 9F) gets there.
+ */
+static void hide_controls(char *text, uint32_t length)
+{
+    for (uint32_t i = 0; i < length; i++) {
+        uint8_t c = (uint8_t)text[i], next = i + 1 < length ? (uint8_t)text[i + 1] : 0;
+        if (c == 0xC2 && next >= 0x80 && next < 0xA0)
+            text[i] = text[i + 1] = '?';
+        else if (c < 0x20 || c == 0x7F)
+            text[i] = '?';
+    }
+}
+
 void admi_words_quote(struct admi_words *words, struct adm_bytes bytes, uint32_t most)
 {
     uint64_t length = whole_characters(bytes, most);
+    uint32_t start = words->length;
     admi_words_add_bytes(words, (struct adm_bytes){ bytes.data, length });
+    hide_controls(words->text + start, words->length - start);
     if (length < bytes.length)
         admi_words_add(words, "...");
 }

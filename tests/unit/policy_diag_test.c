@@ -314,6 +314,33 @@ START_TEST(a_bound_is_in_the_message)
 }
 END_TEST
 
+START_TEST(no_control_character_of_a_document_gets_into_a_message)
+{
+    static const char *const rows[] = {
+        "{\"version\":\"v\",\"\\u001b[31m\":1}", /* decoded: a key that does not exist */
+        "{\"version\":\"\\u0007\x7F\"}",         /* decoded, and DEL as it is */
+        "{\"version\":\"\xC2\x9B 2J\"}",         /* C1: the same as ESC [ to some */
+        "{\"version\":\"v\",\"a\\u001b\":1,\"a\\u001b\":2}",
+        "{\"version\":\"v\" \xC2\x9B", /* where a comma was expected */
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct loaded loaded = load_text(rows[i]);
+        ck_assert_uint_ge(adm_diags_count(loaded.diags), 1);
+        for (uint64_t j = 0; j < adm_diags_count(loaded.diags); j++) {
+            struct adm_diag diag = diag_at(loaded.diags, j);
+            const char *const texts[] = { diag.message, diag.pointer };
+            for (size_t k = 0; k < COUNT(texts); k++)
+                for (const char *at = texts[k]; *at != '\0'; at++)
+                    ck_assert_msg(
+                        (unsigned char)*at >= 0x20 && *at != 0x7F &&
+                            ((unsigned char)at[0] != 0xC2 || (unsigned char)at[1] >= 0xA0),
+                        "%s: byte %02x", rows[i], (unsigned char)*at);
+        }
+        loaded_free(&loaded);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("policy-diag");
@@ -326,6 +353,7 @@ int main(void)
     tcase_add_test(cases, there_is_no_note_where_the_other_end_is_not_in_the_text);
     tcase_add_test(cases, notes_do_not_count_among_twenty_and_stay_behind_their_finding);
     tcase_add_test(cases, a_bound_is_in_the_message);
+    tcase_add_test(cases, no_control_character_of_a_document_gets_into_a_message);
     suite_add_tcase(suite, cases);
     return run_suite(suite);
 }
