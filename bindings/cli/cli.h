@@ -14,10 +14,10 @@
 /* Exit codes: documented in admit(1), and tested. */
 enum {
     CLI_OK = 0,
-    CLI_FAILED = 1,  /* an expectation does not hold, or something failed while running */
-    CLI_USAGE = 2,   /* a wrong command line, or input that cannot be read */
-    CLI_INVALID = 3, /* a policy is not valid */
-    CLI_TESTS = 4,   /* a scenario failed, or none was run */
+    CLI_FAILED = 1,     /* an expectation does not hold, or something failed while running */
+    CLI_USAGE = 2,      /* a wrong command line, or input that cannot be read */
+    CLI_INVALID = 3,    /* a policy is not valid */
+    CLI_TESTS = 4,      /* a scenario failed, or none was run */
     CLI_WARNINGS = 5,   /* lint --strict: there are warnings */
     CLI_ENVIRONMENT = 6 /* what this machine has not: memory, room for output, another program */
 };
@@ -41,7 +41,7 @@ struct command {
 };
 
 extern const struct command command_validate, command_explain_code, command_test, command_explain,
-    command_replay, command_schema;
+    command_replay, command_schema, command_lint;
 
 extern const struct command command_completion, command_fmt;
 

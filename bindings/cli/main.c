@@ -30,9 +30,9 @@ static const struct command command_of_help = {
 };
 
 static const struct command *const commands[] = {
-    &command_validate, &command_explain_code, &command_test,    &command_explain,
-    &command_replay,   &command_schema,       &command_version, &command_of_help,
-    &command_completion, &command_fmt,
+    &command_validate,   &command_lint,    &command_explain_code, &command_test,
+    &command_explain,    &command_replay,  &command_fmt,          &command_schema,
+    &command_completion, &command_version, &command_of_help,
 };
 
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])

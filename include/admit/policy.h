@@ -52,6 +52,7 @@ struct adm_policy_options {
 };
 
 #define ADM_POLICY_YAML 1u /* the text is YAML; without it, JSON */
+#define ADM_POLICY_LINT 2u /* report as well what is legal but suspicious: ADM-D-310 to 339 */
 
 /**
  * Read and compile a native policy document: JSON, or YAML of the same shape, which gets the same

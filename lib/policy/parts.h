@@ -40,6 +40,7 @@ struct admi_loader {
     struct admi_document document;
     struct admi_policy_parts *parts;
     struct admi_arena scratch; /* gone when the load is over */
+    bool lint;                 /* say as well what is legal but suspicious */
 };
 
 /* An interned key; reports when there are too many. */

@@ -5,7 +5,7 @@
 
 #include "base/abi.h"
 #include "base/memory.h"
-#include "policy/parts.h"
+#include "policy/lint.h"
 
 static const struct admi_json_limits policy_limits = { 1u << 20, 65536, 32 };
 
@@ -18,7 +18,8 @@ static adm_status import_options(const struct adm_policy_options *options,
     adm_status status = admi_import(out, sizeof *out, sizeof *out, options);
     if (status != ADM_OK)
         return status;
-    if ((out->flags & ~ADM_POLICY_YAML) != 0 || !admi_all_zero(out->reserved, sizeof out->reserved))
+    if ((out->flags & ~(ADM_POLICY_YAML | ADM_POLICY_LINT)) != 0 ||
+        !admi_all_zero(out->reserved, sizeof out->reserved))
         return ADM_E_CALLER_NEWER;
     return ADM_OK;
 }
@@ -42,17 +43,19 @@ static adm_status read_policy(struct admi_loader *loader, struct adm_bytes text,
             status = ADM_E_POLICY_INVALID;
         else
             admi_digest_document(&loader->document, loader->parts->policy.digest);
+        if (status == ADM_OK && loader->lint)
+            admi_lint(loader);
     }
     admi_document_place_findings(&loader->document);
     admi_document_fini(&loader->document);
     return status;
 }
 
-static adm_status compile(struct adm_bytes text, enum admi_format format,
+static adm_status compile(struct adm_bytes text, enum admi_format format, bool lint,
                           const struct adm_allocator *allocator, struct adm_diags *diags,
                           struct admi_policy_parts **out)
 {
-    struct admi_loader loader = { .scratch = { .allocator = allocator } };
+    struct admi_loader loader = { .scratch = { .allocator = allocator }, .lint = lint };
     loader.parts = admi_parts_new(allocator);
     if (loader.parts == NULL)
         return ADM_E_NOMEM;
@@ -86,7 +89,8 @@ adm_status adm_policy_load(struct adm_bytes text, const struct adm_policy_option
     struct adm_diags *diags = admi_diags_new(allocator, given.file);
     if (diags == NULL)
         return ADM_E_NOMEM;
-    status = compile(text, format_of(&given), allocator, diags, &parts);
+    status = compile(text, format_of(&given), (given.flags & ADM_POLICY_LINT) != 0, allocator,
+                     diags, &parts);
     admi_diags_hand_out(diags, status, text, out_diags);
     if (status == ADM_OK)
         *out = &parts->policy;

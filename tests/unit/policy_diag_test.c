@@ -61,12 +61,22 @@ static struct loaded load_table_example(const char *text, bool patch)
     return loaded;
 }
 
+/* With all that can be found: what only lint finds as well. */
+static struct loaded load_linted(const char *text)
+{
+    struct loaded loaded = { ADM_OK, NULL, NULL };
+    struct adm_policy_options options = { .size = sizeof options, .flags = ADM_POLICY_LINT };
+    loaded.status = adm_policy_load((struct adm_bytes){ text, strlen(text) }, &options,
+                                    &loaded.policy, &loaded.diags);
+    return loaded;
+}
+
 static struct loaded load_example(const struct diagnostic_text *entry, const char *text)
 {
     if (strcmp(entry->format, "yaml") == 0)
         return load_yaml(text, strlen(text));
     return strcmp(entry->of, "policy") == 0
-               ? load_text(text)
+               ? load_linted(text)
                : load_table_example(text, strcmp(entry->of, "patch") == 0);
 }
 

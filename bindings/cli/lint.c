@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* admit lint: what is legal but suspicious in policies. */
+#include "cli.h"
+#include "json.h"
+
+#include <inttypes.h>
+
+enum { FORMAT_TEXT, FORMAT_JSON };
+
+struct summary {
+    int code; /* the worst so far: unreadable before invalid before fine */
+    int format;
+    bool quiet, strict;
+    unsigned files;
+};
+
+static void worse(struct summary *summary, int code)
+{
+    if (summary->code != CLI_USAGE && code != CLI_OK)
+        summary->code = code;
+}
+
+static void print_text(const struct summary *summary, const struct input *input, adm_status status,
+                       const struct adm_diags *diags)
+{
+    struct source source = input_source(input);
+
+    findings_print(stderr, diags, &source);
+    if (status == ADM_OK && diags == NULL && !summary->quiet)
+        printf("%s: nothing to say\n", input->name);
+    else if (status != ADM_OK && status != ADM_E_POLICY_INVALID)
+        cli_error("cannot load %s: %s", input->name, adm_status_text(status));
+}
+
+static void print_json(const struct summary *summary, const struct input *input, adm_status status,
+                       const struct adm_diags *diags)
+{
+    printf("%s\n {\"file\":", summary->files > 0 ? "," : "");
+    json_print_text(stdout, input->name);
+    printf(",\"valid\":%s", status == ADM_OK ? "true" : "false");
+    if (status != ADM_OK && status != ADM_E_POLICY_INVALID) {
+        fputs(",\"error\":", stdout);
+        json_print_text(stdout, adm_status_text(status));
+    }
+    fputs(",\"findings\":", stdout);
+    findings_print_json(stdout, diags);
+    fputc('}', stdout);
+}
+
+static void check(struct summary *summary, const char *path)
+{
+    struct adm_policy_options options = { .size = sizeof options };
+    struct adm_policy *policy = NULL;
+    struct adm_diags *diags = NULL;
+    struct input input;
+
+    if (!input_read(path, INPUT_POLICY_MAX, &input)) {
+        summary->code = CLI_USAGE;
+        return;
+    }
+    options.file = input.name;
+    options.flags = policy_flags(input.name) | ADM_POLICY_LINT;
+    adm_status status =
+        adm_policy_load((struct adm_bytes){ input.text, input.length }, &options, &policy, &diags);
+    if (summary->format == FORMAT_JSON)
+        print_json(summary, &input, status, diags);
+    else
+        print_text(summary, &input, status, diags);
+    summary->files++;
+    if (status == ADM_E_POLICY_INVALID)
+        worse(summary, CLI_INVALID);
+    else if (status != ADM_OK)
+        worse(summary, CLI_FAILED);
+    else if (summary->strict && diags != NULL && summary->code == CLI_OK)
+        summary->code = CLI_WARNINGS;
+    adm_diags_free(diags);
+    adm_policy_unref(policy);
+    input_free(&input);
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    static const char *const formats[] = { "text", "json", NULL };
+    struct flags flags = { .command = command, .argc = argc, .argv = argv };
+    struct summary summary = { .code = CLI_OK };
+    int letter;
+
+    while ((letter = flags_next(&flags)) != FLAG_END) {
+        switch (letter) {
+        case 'f':
+            summary.format = flag_choice(command, "format", flags.value, formats);
+            if (summary.format < 0)
+                return CLI_USAGE;
+            break;
+        case 's':
+            summary.strict = true;
+            break;
+        case 'q':
+            summary.quiet = true;
+            break;
+        default:
+            return flags.exit_code;
+        }
+    }
+    if (flags.operand == argc)
+        return usage_error(command, "no file given");
+    if (summary.format == FORMAT_JSON)
+        fputs("{\"format\":1,\"files\":[", stdout);
+    for (int i = flags.operand; i < argc; i++)
+        check(&summary, argv[i]);
+    if (summary.format == FORMAT_JSON)
+        fputs("\n]}\n", stdout);
+    return summary.code;
+}
+
+static const struct flag flag_table[] = {
+    { "format", 'f', "text|json", "how findings are printed (json: on standard output)" },
+    { "quiet", 'q', NULL, "say nothing of files without findings" },
+    { "strict", 's', NULL, "exit with 5 when there is a finding" },
+    { NULL, 0, NULL, NULL },
+};
+
+const struct command command_lint = {
+    .name = "lint",
+    .operands = "FILE...",
+    .summary = "Say what is legal but suspicious",
+    .details =
+        "Findings are warnings, which 'admit explain-code' explains. Exit code 3 when a policy\n"
+        "is not valid; with --strict 5 when there are warnings only.\n",
+    .flags = flag_table,
+    .run = run,
+};
