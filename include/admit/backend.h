@@ -373,6 +373,90 @@ ADM_API void adm_bucket_refund(const struct adm_odometer *odometer, uint64_t now
 ADM_API uint64_t adm_window_index(uint32_t window, uint64_t wall_ns, uint64_t *out_begin_ns,
                                   uint64_t *out_end_ns);
 
+/* ---- a lease as a record, for authors: what each op on it moves, wherever state is kept ---- */
+
+#define ADM_LEASE_ITEMS  (2 * ADM_MAX_TERMS)
+#define ADM_LEASE_METERS 18u
+
+enum { ADM_LEASE_LIVE = 1, ADM_LEASE_LATE = 2, ADM_LEASE_CLOSED = 3 };
+
+#define ADM_LEASE_F_DIVERTED 1u
+#define ADM_LEASE_F_FINAL    2u
+#define ADM_METER_F_FINAL    2u /* of a record's meter: no later report moves it */
+
+/* What a lease holds, or may still settle, in one partition: keep that partition while it is here
+ * (K5). */
+struct adm_lease_item {
+    uint32_t kind;
+    uint32_t flags; /* ADM_TERM_F_* */
+    uint32_t unit;
+    uint32_t completed;
+    uint64_t place; /* the author's own name of the partition */
+    uint64_t amount;
+    uint64_t window; /* quota: index of the window in which it was charged */
+};
+
+/* Plain data: keep it as it is, in memory or elsewhere. state 0: free. */
+struct adm_lease_record {
+    struct adm_id id;
+    uint64_t ttl_ns;
+    uint64_t expires_ns;
+    uint32_t state; /* ADM_LEASE_*; CLOSED: only its answer is left, the room may be used */
+    uint32_t flags; /* ADM_LEASE_F_* */
+    uint32_t meter_count;
+    uint32_t item_count;
+    struct adm_meter meters[ADM_LEASE_METERS];
+    struct adm_lease_item items[ADM_LEASE_ITEMS];
+};
+
+/**
+ * The record of a take that was allowed; then add each term that passed, which keeps an item for it
+ * if the lease holds it or may settle it (shadow: only what is held).
+ * Threads   any, on the caller's memory.
+ * Blocking  never.
+ * Since     1.0
+ */
+ADM_API void adm_lease_record_open(struct adm_lease_record *lease, struct adm_id id,
+                                   const struct adm_take *take, uint64_t now_ns);
+ADM_API void adm_lease_record_add(struct adm_lease_record *lease, const struct adm_term *term,
+                                  uint64_t place, uint64_t window);
+
+/**
+ * Carry out GIVE, RENEW, SETTLE or DIVERT on the record (NULL: there is none) and write outcome and
+ * units; and what happens to it by time alone, which must come before any op at that time.
+ * changes   out: what each item's partition moves by, charged or held when positive, given back
+ *           when negative; items[i] stays readable although item_count may be 0 now. A COMPLETION
+ *           item charges its bucket's capacity at most; a quota moves by adm_quota_change().
+ * Returns   expire: 1 when nothing of the record is needed any more: free it.
+ * Threads   any, on the caller's memory.
+ * Blocking  never.
+ * Since     1.0
+ */
+ADM_API void adm_lease_record_step(struct adm_lease_record *lease, struct adm_op *op,
+                                   uint64_t now_ns, int64_t changes[ADM_LEASE_ITEMS]);
+ADM_API uint32_t adm_lease_record_expire(struct adm_lease_record *lease, uint64_t now_ns,
+                                         int64_t changes[ADM_LEASE_ITEMS]);
+
+/* What is used of a quota, and in which window. All zero: never used. */
+struct adm_quota {
+    uint64_t used;
+    uint64_t index; /* adm_window_index() */
+    uint64_t begin_ns, end_ns;
+    uint64_t empty_at_ns; /* wall: when what is used now no longer counts */
+};
+
+/**
+ * A kept quota as it stands at a wall time, whose clock may lag or have been set back (K4); and a
+ * charge (positive) or correction of what was charged in that window, without effect in another.
+ * Threads   any, on the caller's memory.
+ * Blocking  never.
+ * Since     1.0
+ */
+ADM_API struct adm_quota adm_quota_at(const struct adm_quota *kept, uint32_t window,
+                                      uint64_t wall_ns, uint64_t max_skew_ns);
+ADM_API void adm_quota_change(struct adm_quota *kept, uint32_t window, uint64_t wall_ns,
+                              uint64_t max_skew_ns, uint64_t charged_index, int64_t units);
+
 #ifdef __cplusplus
 }
 #endif

@@ -220,6 +220,33 @@ AT(adm_odometer, floor, 56);
 AT(adm_odometer, shift, 64);
 AT(adm_odometer, reserved0, 68);
 
+SIZE(adm_lease_item, 40);
+AT(adm_lease_item, kind, 0);
+AT(adm_lease_item, flags, 4);
+AT(adm_lease_item, unit, 8);
+AT(adm_lease_item, completed, 12);
+AT(adm_lease_item, place, 16);
+AT(adm_lease_item, amount, 24);
+AT(adm_lease_item, window, 32);
+
+SIZE(adm_lease_record, 1616);
+AT(adm_lease_record, id, 0);
+AT(adm_lease_record, ttl_ns, 16);
+AT(adm_lease_record, expires_ns, 24);
+AT(adm_lease_record, state, 32);
+AT(adm_lease_record, flags, 36);
+AT(adm_lease_record, meter_count, 40);
+AT(adm_lease_record, item_count, 44);
+AT(adm_lease_record, meters, 48);
+AT(adm_lease_record, items, 336);
+
+SIZE(adm_quota, 40);
+AT(adm_quota, used, 0);
+AT(adm_quota, index, 8);
+AT(adm_quota, begin_ns, 16);
+AT(adm_quota, end_ns, 24);
+AT(adm_quota, empty_at_ns, 32);
+
 SIZE(adm_clock, 16);
 AT(adm_clock, self, 0);
 AT(adm_clock, now, 8);
