@@ -187,7 +187,7 @@ def go(tree, block):
         if code == 0 and re.search(r"^func main\(\)", content, re.MULTILINE):
             program = os.path.join(folder, "page")
             code, output = tree.run([command, "build", "-o", program, "."], cwd=folder, env=variables, timeout=300)
-            if code == 0:
+            if code == 0 and block.marks != ["compiled"]:  # a server would run for ever
                 code, output = tree.run([program], timeout=60)
     return code == 0, output
 
@@ -357,7 +357,7 @@ LANGUAGES = {
     "c": (c, {"body"}),
     "cpp": (cpp, {"body"}),
     "python": (python, set()),
-    "go": (go, {"body"}),
+    "go": (go, {"body", "compiled"}),
     "json": (json_block, {"fragment", "rule", "rejected"}),
     "yaml": (yaml_block, {"fragment", "rejected"}),
     "sh": (shell, {"shown"}),
