@@ -109,7 +109,7 @@ run_tests() { # run_tests STAGE BUILD MESON-TEST-OPTION ...
 }
 
 release() {
-    build release --buildtype=release --werror || return 0
+    build release --buildtype=release --werror -Dpython=auto || return 0
     run_tests release release
     comma_locale
 }
