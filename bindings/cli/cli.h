@@ -79,6 +79,10 @@ int flag_choice(const struct command *command, const char *flag, const char *val
 bool flag_number(const struct command *command, const char *flag, const char *value, uint64_t max,
                  uint64_t *out);
 
+/* Appends to a list of at most ADM_MAX_DESCRIPTORS; false after an error that names the culprit. */
+bool flag_descriptor(const struct command *command, struct adm_bytes key, struct adm_bytes value,
+                     struct adm_descriptor *list, size_t *count);
+
 /* ---- talk ----------------------------------------------------------------------------------- */
 
 /* "admit: …" on stderr. */
@@ -102,7 +106,7 @@ struct input {
 #define INPUT_POLICY_MAX   ((size_t)17 << 20)
 #define INPUT_SCENARIO_MAX ((size_t)256 << 20)
 
-/* The whole file, "-" is stdin; false after an error on stderr. */
+/* The whole file, "-" is stdin; false after an error on stderr. Leaves when there is no memory. */
 bool input_read(const char *path, size_t max, struct input *out);
 void input_free(struct input *input);
 
@@ -148,6 +152,12 @@ const char *findings_error_name(const struct adm_diags *diags, char out[72]);
 
 /* "ADM_E_VERSION_CONFLICT" -> "version_conflict". */
 const char *status_word(adm_status status, char out[72]);
+
+/* The exit code of a call that did not succeed. */
+int status_exit_code(adm_status status);
+
+/* Of two exit codes the one that matters more: of several files one code is told. */
+int worse_exit_code(int a, int b);
 
 /* ADM_POLICY_YAML for a name that ends in .yaml or .yml. */
 uint32_t policy_flags(const char *name);

@@ -57,8 +57,7 @@ static void on_report(void *self, const struct adm_rule_report *report)
     view->printed++;
 }
 
-static bool explain(struct adm_gate *gate, struct explain_view *view,
-                    struct adm_decision *decision)
+static int explain(struct adm_gate *gate, struct explain_view *view, struct adm_decision *decision)
 {
     const struct question *question = view->question;
     struct adm_request request = {
@@ -74,7 +73,7 @@ static bool explain(struct adm_gate *gate, struct explain_view *view,
 
     if (status != ADM_OK) {
         cli_error("cannot explain: %s", adm_status_text(status));
-        return false;
+        return status_exit_code(status);
     }
     if (question->json)
         explain_json_head();
@@ -83,13 +82,13 @@ static bool explain(struct adm_gate *gate, struct explain_view *view,
     status = adm_explain(gate, &request, on_report, view, decision);
     if (status != ADM_OK) {
         cli_error("cannot explain: %s", adm_status_text(status));
-        return false;
+        return status_exit_code(status);
     }
     if (question->json)
         explain_json_decision(decision);
     else
         explain_tree_decision(view, decision);
-    return true;
+    return CLI_OK;
 }
 
 /* Exit code of a table that is refused, CLI_OK otherwise. */
@@ -110,8 +109,7 @@ static int put_tables(struct adm_gate *gate, const struct question *question)
         adm_diags_free(diags);
         input_free(&input);
         if (status != ADM_OK)
-            return adm_status_class(status) == ADM_STATUS_CLASS_ENVIRONMENT ? CLI_ENVIRONMENT
-                                                                           : CLI_INVALID;
+            return status_exit_code(status);
     }
     return CLI_OK;
 }
@@ -131,8 +129,9 @@ static int ask(struct explain_view *view, struct adm_gate *gate)
             return CLI_USAGE;
         }
     view->question = &question;
-    if (!explain(gate, view, &decision))
-        return CLI_FAILED;
+    code = explain(gate, view, &decision);
+    if (code != CLI_OK)
+        return code;
     const char *verdict = decision.verdict == ADM_VERDICT_ALLOW ? "allow" : "deny";
     if (question.expect == NULL || strcmp(question.expect, verdict) == 0 ||
         strcmp(question.expect, adm_reason_name(decision.reason)) == 0)

@@ -12,31 +12,8 @@ static const char *const built_in_units[] = { "input_tokens", "output_tokens", "
 
 static bool add_descriptor(struct question *question, struct adm_bytes key, struct adm_bytes value)
 {
-    const struct command *command = question->command;
-    int shown = key.length < 80 ? (int)key.length : 80;
-    const char *name = key.data;
-
-    if (key.length < 1 || key.length > ADM_MAX_KEY_BYTES)
-        usage_error(command, "descriptor '%.*s': a key has 1 to %d bytes, this one has %llu", shown,
-                    name, ADM_MAX_KEY_BYTES, (unsigned long long)key.length);
-    else if (value.length == 0)
-        usage_error(command,
-                    "descriptor '%.*s' has an empty value; leave it out when it is absent", shown,
-                    name);
-    else if (value.length > ADM_MAX_VALUE_BYTES)
-        usage_error(command, "descriptor '%.*s': a value has at most %d bytes, this one has %llu",
-                    shown, name, ADM_MAX_VALUE_BYTES, (unsigned long long)value.length);
-    else if (question_value(question, name, (size_t)key.length) != NULL)
-        usage_error(command, "descriptor '%.*s' is given twice", shown, name);
-    else if (question->descriptor_count == ADM_MAX_DESCRIPTORS)
-        usage_error(command, "descriptor '%.*s' is one too many: a request has at most %d", shown,
-                    name, ADM_MAX_DESCRIPTORS);
-    else {
-        question->descriptors[question->descriptor_count++] =
-            (struct adm_descriptor){ .key = key, .value = value };
-        return true;
-    }
-    return false;
+    return flag_descriptor(question->command, key, value, question->descriptors,
+                           &question->descriptor_count);
 }
 
 bool question_descriptor(struct question *question, const char *text)
@@ -188,8 +165,7 @@ static bool read_cost(struct question *question, const struct json *value)
 {
     if (question->cost_given) /* the command line wins */
         return true;
-    if (json_u64(value, &question->cost) && question->cost >= 1 &&
-        question->cost <= ADM_MAX_AMOUNT)
+    if (json_u64(value, &question->cost) && question->cost >= 1 && question->cost <= ADM_MAX_AMOUNT)
         return true;
     return misplaced(question, value, "\"cost\" must be a whole number from 1 to 10^12");
 }

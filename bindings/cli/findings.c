@@ -177,6 +177,24 @@ const char *status_word(adm_status status, char out[72])
     return out;
 }
 
+int status_exit_code(adm_status status)
+{
+    if (adm_status_class(status) == ADM_STATUS_CLASS_ENVIRONMENT)
+        return CLI_ENVIRONMENT;
+    return adm_status_class(status) == ADM_STATUS_CLASS_POLICY ? CLI_INVALID : CLI_FAILED;
+}
+
+int worse_exit_code(int a, int b)
+{
+    static const int rising[] = { CLI_OK,      CLI_FAILED, CLI_WARNINGS,
+                                  CLI_INVALID, CLI_USAGE,  CLI_ENVIRONMENT };
+    size_t i = sizeof rising / sizeof rising[0] - 1;
+
+    while (i > 0 && rising[i] != a && rising[i] != b)
+        i--;
+    return rising[i];
+}
+
 static bool ends_in(const char *name, const char *suffix)
 {
     size_t length = strlen(name), wanted = strlen(suffix);
@@ -240,5 +258,5 @@ int policy_read(const char *path, bool quiet, struct input *text, struct adm_pol
     if (status != ADM_E_POLICY_INVALID)
         cli_error("cannot load %s: %s", text->name, adm_status_text(status));
     input_free(text);
-    return status == ADM_E_POLICY_INVALID ? CLI_INVALID : CLI_FAILED;
+    return status_exit_code(status);
 }

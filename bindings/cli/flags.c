@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FLAGS_MAX 32
+#define FLAGS_MAX   32
 #define LETTER_HELP 'h'
 
 static bool printable(int letter)
@@ -117,8 +117,8 @@ int flags_next(struct flags *flags)
         flags->exit_code = CLI_OK;
         return FLAG_STOP;
     case ':':
-        flags->exit_code = usage_error(flags->command, "option %s needs an argument",
-                                       flags->argv[optind - 1]);
+        flags->exit_code =
+            usage_error(flags->command, "option %s needs an argument", flags->argv[optind - 1]);
         return FLAG_STOP;
     case '?':
         flags->exit_code = unknown_flag(flags);
@@ -162,5 +162,41 @@ bool flag_number(const struct command *command, const char *flag, const char *va
     }
     usage_error(command, "--%s takes a whole number from 0 to %llu, not '%s'", flag,
                 (unsigned long long)max, value);
+    return false;
+}
+
+static bool is_in(struct adm_bytes key, const struct adm_descriptor *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (list[i].key.length == key.length &&
+            memcmp(list[i].key.data, key.data, (size_t)key.length) == 0)
+            return true;
+    return false;
+}
+
+bool flag_descriptor(const struct command *command, struct adm_bytes key, struct adm_bytes value,
+                     struct adm_descriptor *list, size_t *count)
+{
+    int shown = key.length < 80 ? (int)key.length : 80;
+    const char *name = key.data;
+
+    if (key.length < 1 || key.length > ADM_MAX_KEY_BYTES)
+        usage_error(command, "descriptor '%.*s': a key has 1 to %d bytes, this one has %llu", shown,
+                    name, ADM_MAX_KEY_BYTES, (unsigned long long)key.length);
+    else if (value.length == 0)
+        usage_error(command, "descriptor '%.*s' has an empty value; leave it out when it is absent",
+                    shown, name);
+    else if (value.length > ADM_MAX_VALUE_BYTES)
+        usage_error(command, "descriptor '%.*s': a value has at most %d bytes, this one has %llu",
+                    shown, name, ADM_MAX_VALUE_BYTES, (unsigned long long)value.length);
+    else if (is_in(key, list, *count))
+        usage_error(command, "descriptor '%.*s' is given twice", shown, name);
+    else if (*count == ADM_MAX_DESCRIPTORS)
+        usage_error(command, "descriptor '%.*s' is one too many: a request has at most %d", shown,
+                    name, ADM_MAX_DESCRIPTORS);
+    else {
+        list[(*count)++] = (struct adm_descriptor){ .key = key, .value = value };
+        return true;
+    }
     return false;
 }

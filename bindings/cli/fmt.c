@@ -45,8 +45,9 @@ static size_t rank_of(const struct json *member)
 /* Where names are data, not fields, the author's order stays. */
 static bool names_are_fields(const struct json *object)
 {
-    static const char *const data[] = { "match", "when", "not", "d", "amounts", "entries",
-                                        "expect" };
+    static const char *const data[] = {
+        "match", "when", "not", "d", "amounts", "entries", "expect"
+    };
 
     for (size_t i = 0; object->key != NULL && i < sizeof data / sizeof data[0]; i++)
         if (strcmp(object->key, data[i]) == 0)
@@ -215,8 +216,7 @@ static bool replace(const char *path, const char *text, size_t length)
 
 static void worse(struct fmt *fmt, int code)
 {
-    if (code > fmt->code)
-        fmt->code = code;
+    fmt->code = worse_exit_code(fmt->code, code);
 }
 
 static void deliver(struct fmt *fmt, const struct input *input, const char *text, size_t length)
@@ -235,7 +235,7 @@ static void deliver(struct fmt *fmt, const struct input *input, const char *text
 
 /* A document is a policy, or a limit table when it has entries; a table is not judged without the
  * policy that it belongs to, only its syntax is. */
-static bool valid(const struct input *input, const struct json *root)
+static int check(const struct input *input, const struct json *root)
 {
     struct adm_policy_options options = { .size = sizeof options, .file = input->name };
     struct adm_bytes bytes = { input->text, input->length };
@@ -255,7 +255,7 @@ static bool valid(const struct input *input, const struct json *root)
         cli_error("%s: %s", input->name, adm_status_text(status));
     adm_diags_free(diags);
     adm_policy_unref(policy);
-    return status == ADM_OK;
+    return status == ADM_OK ? CLI_OK : status_exit_code(status);
 }
 
 static void format_text(struct fmt *fmt, const struct input *input)
@@ -266,8 +266,10 @@ static void format_text(struct fmt *fmt, const struct input *input)
     size_t length = 0;
     bool read = json_parse(&document, input->text, input->length, &error);
 
-    if (!valid(input, document.root)) {
-        worse(fmt, CLI_INVALID);
+    int code = check(input, document.root);
+
+    if (code != CLI_OK) {
+        worse(fmt, code);
     } else if (!read) { /* the library and this reader disagree: touch nothing */
         cli_error("%s:%u:%u: %s", input->name, error.line, error.column, error.message);
         worse(fmt, CLI_INVALID);

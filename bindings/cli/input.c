@@ -30,9 +30,10 @@ static bool colourful(FILE *out)
 
 const char *style_on(FILE *out, enum cli_style style)
 {
-    static const char *const codes[] = { [STYLE_BOLD] = "\033[1m",   [STYLE_RED] = "\033[31m",
-                                         [STYLE_YELLOW] = "\033[33m", [STYLE_GREEN] = "\033[32m",
-                                         [STYLE_CYAN] = "\033[36m",  [STYLE_DIM] = "\033[2m" };
+    static const char *const codes[] = {
+        [STYLE_BOLD] = "\033[1m",   [STYLE_RED] = "\033[31m",  [STYLE_YELLOW] = "\033[33m",
+        [STYLE_GREEN] = "\033[32m", [STYLE_CYAN] = "\033[36m", [STYLE_DIM] = "\033[2m"
+    };
 
     return colourful(out) ? codes[style] : "";
 }
@@ -75,6 +76,10 @@ bool input_read(const char *path, size_t max, struct input *out)
 
     *out = (struct input){ .name = standard ? "<stdin>" : path };
     bool good = file != NULL && read_all(file, max, out);
+    if (!good && errno == ENOMEM) {
+        cli_error("out of memory");
+        exit(CLI_ENVIRONMENT);
+    }
     if (!good) {
         cli_error("cannot read %s: %s", out->name,
                   errno != 0 ? strerror(errno) : "input/output error");

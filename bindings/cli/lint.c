@@ -8,7 +8,7 @@
 enum { FORMAT_TEXT, FORMAT_JSON };
 
 struct summary {
-    int code; /* the worst so far: unreadable before invalid before fine */
+    int code; /* the worst so far */
     int format;
     bool quiet, strict;
     unsigned files;
@@ -16,8 +16,7 @@ struct summary {
 
 static void worse(struct summary *summary, int code)
 {
-    if (summary->code != CLI_USAGE && code != CLI_OK)
-        summary->code = code;
+    summary->code = worse_exit_code(summary->code, code);
 }
 
 static void print_text(const struct summary *summary, const struct input *input, adm_status status,
@@ -55,7 +54,7 @@ static void check(struct summary *summary, const char *path)
     struct input input;
 
     if (!input_read(path, INPUT_POLICY_MAX, &input)) {
-        summary->code = CLI_USAGE;
+        worse(summary, CLI_USAGE);
         return;
     }
     options.file = input.name;
@@ -67,12 +66,10 @@ static void check(struct summary *summary, const char *path)
     else
         print_text(summary, &input, status, diags);
     summary->files++;
-    if (status == ADM_E_POLICY_INVALID)
-        worse(summary, CLI_INVALID);
-    else if (status != ADM_OK)
-        worse(summary, CLI_FAILED);
-    else if (summary->strict && diags != NULL && summary->code == CLI_OK)
-        summary->code = CLI_WARNINGS;
+    if (status != ADM_OK)
+        worse(summary, status_exit_code(status));
+    else if (summary->strict && diags != NULL)
+        worse(summary, CLI_WARNINGS);
     adm_diags_free(diags);
     adm_policy_unref(policy);
     input_free(&input);

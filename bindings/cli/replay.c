@@ -28,15 +28,11 @@ static bool add_descriptor(const struct command *command, struct trace_options *
 {
     struct adm_bytes key, value;
 
-    if (options->descriptor_count == TRACE_OPTION_MAX || !split_pair(text, &key, &value) ||
-        key.length > ADM_MAX_KEY_BYTES || value.length < 1 || value.length > ADM_MAX_VALUE_BYTES) {
-        usage_error(command, "--descriptor takes KEY=VALUE, of at most 64 and 256 bytes, not '%s'",
-                    text);
-        return false;
-    }
-    options->keys[options->descriptor_count] = key;
-    options->values[options->descriptor_count++] = value;
-    return true;
+    if (split_pair(text, &key, &value))
+        return flag_descriptor(command, key, value, options->descriptors,
+                               &options->descriptor_count);
+    usage_error(command, "--descriptor takes KEY=VALUE, not '%s'", text);
+    return false;
 }
 
 static bool add_map(const struct command *command, struct trace_options *options, const char *text)
@@ -205,8 +201,8 @@ static int run_replay(struct replay_options *options)
         replay->policy.rules = adm_policy_rule_count(policy);
         declared_units(&options->trace, document.root);
         replay_read_rules(replay, document.root);
-        code = trace_read(&replay->trace, options->trace_path, &options->trace) ? CLI_OK
-                                                                                : CLI_USAGE;
+        code =
+            trace_read(&replay->trace, options->trace_path, &options->trace) ? CLI_OK : CLI_USAGE;
         if (code == CLI_OK)
             code = go(replay, policy);
         json_free(&document);

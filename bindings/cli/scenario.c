@@ -136,7 +136,7 @@ static void judge_member(struct scenario *scenario, const struct json *want, con
 
     if (got == NULL || wanted == NULL) {
         cli_error("out of memory");
-        exit(CLI_FAILED);
+        exit(CLI_ENVIRONMENT);
     }
     bool known = print_member(got, answer, want->key);
     json_print(wanted, want);

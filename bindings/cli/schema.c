@@ -28,7 +28,7 @@ static int run(const struct command *command, int argc, char **argv)
     else
         cli_error("cannot print the schema: %s", adm_status_text(status));
     free(text);
-    return status == ADM_OK ? CLI_OK : CLI_FAILED;
+    return status == ADM_OK ? CLI_OK : status_exit_code(status);
 }
 
 static const struct flag flag_table[] = { { NULL, 0, NULL, NULL } };

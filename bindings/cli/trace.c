@@ -50,8 +50,7 @@ uint32_t words_intern(struct words *words, const char *bytes, size_t length)
     for (; words->slots[at] != 0; at = (at + 1) & (words->slot_count - 1)) {
         const struct word *word = &words->items[words->slots[at] - 1];
 
-        if (word->hash == hash && word->length == length &&
-            memcmp(word->bytes, bytes, length) == 0)
+        if (word->hash == hash && word->length == length && memcmp(word->bytes, bytes, length) == 0)
             return words->slots[at] - 1;
     }
     words->items = cli_grow(words->items, &words->room, words->count, sizeof *words->items);
@@ -143,8 +142,8 @@ void row_pair(struct trace *trace, const char *key, size_t key_length, const cha
     trace->row.pair_count++;
 }
 
-static void add_amount(struct trace *trace, struct trace_amount **list, size_t *count,
-                       size_t *room, size_t first, struct trace_amount amount)
+static void add_amount(struct trace *trace, struct trace_amount **list, size_t *count, size_t *room,
+                       size_t first, struct trace_amount amount)
 {
     for (size_t i = first; i < *count; i++)
         if ((*list)[i].unit == amount.unit)
@@ -216,11 +215,11 @@ static void add_defaults(struct trace *trace)
     const struct trace_options *options = trace->options;
 
     for (size_t i = 0; i < options->descriptor_count; i++) {
-        const char *key = options->keys[i].data, *value = options->values[i].data;
-        size_t key_length = (size_t)options->keys[i].length;
+        const struct adm_descriptor *d = &options->descriptors[i];
+        size_t key_length = (size_t)d->key.length;
 
-        if (!row_has(trace, words_intern(&trace->words, key, key_length)))
-            row_pair(trace, key, key_length, value, (size_t)options->values[i].length);
+        if (!row_has(trace, words_intern(&trace->words, d->key.data, key_length)))
+            row_pair(trace, d->key.data, key_length, d->value.data, (size_t)d->value.length);
     }
     if (options->tenants > 0 &&
         !row_has(trace, words_intern(&trace->words, "consumer", strlen("consumer"))))

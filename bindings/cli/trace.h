@@ -51,14 +51,14 @@ struct trace_map {
     bool used;
 };
 
-#define TRACE_OPTION_MAX 64 /* maps, default descriptors, declared units: each */
+#define TRACE_OPTION_MAX 64 /* maps, declared units: each */
 
 struct trace_options {
     enum trace_input input;
     bool skip_bad;
     struct trace_map maps[TRACE_OPTION_MAX];
     size_t map_count;
-    struct adm_bytes keys[TRACE_OPTION_MAX], values[TRACE_OPTION_MAX]; /* --descriptor */
+    struct adm_descriptor descriptors[ADM_MAX_DESCRIPTORS]; /* --descriptor */
     size_t descriptor_count;
     struct adm_bytes units[TRACE_OPTION_MAX]; /* beside the built-in ones */
     size_t unit_count;

@@ -8,7 +8,7 @@
 enum { FORMAT_TEXT, FORMAT_JSON };
 
 struct summary {
-    int code; /* the worst so far: unreadable before invalid before fine */
+    int code; /* the worst so far */
     int format;
     bool quiet;
     unsigned files;
@@ -17,8 +17,7 @@ struct summary {
 
 static void worse(struct summary *summary, int code)
 {
-    if (summary->code != CLI_USAGE && code != CLI_OK)
-        summary->code = code;
+    summary->code = worse_exit_code(summary->code, code);
 }
 
 static void print_text(const struct summary *summary, const struct input *input, adm_status status,
@@ -63,7 +62,7 @@ static void check(struct summary *summary, const char *path)
     struct input input;
 
     if (!input_read(path, INPUT_POLICY_MAX, &input)) {
-        summary->code = CLI_USAGE;
+        worse(summary, CLI_USAGE);
         return;
     }
     options.file = input.name;
@@ -76,10 +75,8 @@ static void check(struct summary *summary, const char *path)
         print_text(summary, &input, status, policy, diags);
     findings_count(diags, &summary->tally);
     summary->files++;
-    if (status == ADM_E_POLICY_INVALID)
-        worse(summary, CLI_INVALID);
-    else if (status != ADM_OK)
-        worse(summary, CLI_FAILED);
+    if (status != ADM_OK)
+        worse(summary, status_exit_code(status));
     adm_diags_free(diags);
     adm_policy_unref(policy);
     input_free(&input);
