@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* admit fmt: the canonical layout of policies and limit tables. Numbers keep their digits, members
- * that are not known keep their place behind the known ones; nothing is dropped. */
+/* admit fmt: the canonical layout of policies and limit tables, in JSON and in YAML. Numbers keep
+ * their digits, members that are not known keep their place behind the known ones; nothing is
+ * dropped, but for comments on request. */
 #include "cli.h"
 #include "json.h"
+#include "yaml_text.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,12 +12,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FLAG_CHECK = FLAG_LONG };
+enum { FLAG_CHECK = FLAG_LONG, FLAG_TO, FLAG_DROP_COMMENTS };
+
+enum { TO_JSON, TO_YAML, TO_THE_SAME };
 
 #define COLUMNS 100
 
 struct fmt {
-    bool write, check;
+    bool write, check, drop_comments;
+    int to;
     int code;
 };
 
@@ -233,22 +238,37 @@ static void deliver(struct fmt *fmt, const struct input *input, const char *text
     }
 }
 
-/* A document is a policy, or a limit table when it has entries; a table is not judged without the
- * policy that it belongs to, only its syntax is. */
-static int check(const struct input *input, const struct json *root)
+/* The text as JSON, which json then owns. */
+static int read_json(const struct input *input, const struct adm_policy_options *options,
+                     char **json, uint64_t *length)
 {
-    struct adm_policy_options options = { .size = sizeof options, .file = input->name };
+    struct adm_bytes bytes = { input->text, input->length };
+    struct source source = input_source(input);
+    struct adm_diags *diags = NULL;
+    adm_status status = adm_policy_json(bytes, options, NULL, 0, length, &diags);
+
+    if (status == ADM_OK || status == ADM_E_BUFFER_TOO_SMALL) {
+        adm_diags_free(diags);
+        diags = NULL;
+        *json = cli_allocate((size_t)*length + 1);
+        status = adm_policy_json(bytes, options, *json, *length, length, &diags);
+    }
+    if (status != ADM_OK)
+        findings_print(stderr, diags, &source);
+    if (status != ADM_OK && adm_diags_count(diags) == 0)
+        cli_error("%s: %s", input->name, adm_status_text(status));
+    adm_diags_free(diags);
+    return status == ADM_OK ? CLI_OK : status_exit_code(status);
+}
+
+static int check_policy(const struct input *input, const struct adm_policy_options *options)
+{
     struct adm_bytes bytes = { input->text, input->length };
     struct source source = input_source(input);
     struct adm_policy *policy = NULL;
     struct adm_diags *diags = NULL;
-    uint64_t length = 0;
-    bool table = json_member(root, "entries") != NULL && json_member(root, "rules") == NULL;
-    adm_status status = table ? adm_policy_json(bytes, &options, NULL, 0, &length, &diags)
-                              : adm_policy_load(bytes, &options, &policy, &diags);
+    adm_status status = adm_policy_load(bytes, options, &policy, &diags);
 
-    if (table && status == ADM_E_BUFFER_TOO_SMALL)
-        status = ADM_OK;
     if (status != ADM_OK)
         findings_print(stderr, diags, &source);
     if (status != ADM_OK && adm_diags_count(diags) == 0)
@@ -258,72 +278,153 @@ static int check(const struct input *input, const struct json *root)
     return status == ADM_OK ? CLI_OK : status_exit_code(status);
 }
 
-static void format_text(struct fmt *fmt, const struct input *input)
+/* What would be lost is refused where it would be lost for good, and named where it is not. */
+static bool comments_may_go(const struct fmt *fmt, const struct input *input)
+{
+    struct yaml_place place;
+
+    if (fmt->drop_comments || !yaml_first_comment(input->text, input->length, &place))
+        return true;
+    bool lost = fmt->write || fmt->check;
+    fprintf(stderr, "%s:%u:%u: %s: %s\n", input->name, place.line, place.column,
+            lost ? "error" : "warning",
+            lost ? "this comment would be lost; --drop-comments allows that"
+                 : "comments are not in the output");
+    source_line_print(stderr, input->text, input->length, place.line, place.column, 1,
+                      lost ? STYLE_RED : STYLE_YELLOW);
+    return !lost;
+}
+
+static int print_document(FILE *stream, const struct json *root, bool yaml)
+{
+    if (!yaml) {
+        print_value(stream, root, 0, 0);
+        fputc('\n', stream);
+        return CLI_OK;
+    }
+    if (yaml_print(stream, root, COLUMNS))
+        return CLI_OK;
+    cli_error("out of memory");
+    return CLI_ENVIRONMENT;
+}
+
+static int lay_out(struct fmt *fmt, const struct input *input, struct json *root, bool yaml)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *stream = memory_stream(&text, &length);
+
+    sort_members(root);
+    int code = print_document(stream, root, yaml);
+    if (fclose(stream) != 0)
+        code = CLI_ENVIRONMENT;
+    if (code == CLI_OK)
+        deliver(fmt, input, text, length);
+    free(text);
+    return code;
+}
+
+/* A document is a policy, or a limit table when it has entries; a table is not judged without the
+ * policy that it belongs to, only its syntax is. */
+static int format_json(struct fmt *fmt, const struct input *input,
+                       const struct adm_policy_options *options, const char *json, size_t length)
 {
     struct json_document document = { .root = NULL };
     struct json_error error;
-    char *text = NULL;
-    size_t length = 0;
-    bool read = json_parse(&document, input->text, input->length, &error);
+    bool from_yaml = options->flags != 0;
+    bool to_yaml = fmt->to == TO_THE_SAME ? from_yaml : fmt->to == TO_YAML;
 
-    int code = check(input, document.root);
-
-    if (code != CLI_OK) {
-        worse(fmt, code);
-    } else if (!read) { /* the library and this reader disagree: touch nothing */
-        cli_error("%s:%u:%u: %s", input->name, error.line, error.column, error.message);
-        worse(fmt, CLI_INVALID);
-    } else {
-        FILE *stream = memory_stream(&text, &length);
-
-        sort_members(document.root);
-        print_value(stream, document.root, 0, 0);
-        fputc('\n', stream);
-        if (fclose(stream) == 0)
-            deliver(fmt, input, text, length);
-        else
-            worse(fmt, CLI_ENVIRONMENT);
-        free(text);
+    if (!json_parse(&document, json, length, &error)) {
+        /* The library and this reader disagree: touch nothing. */
+        cli_error("%s: line %u, column %u of its JSON form: %s", input->name, error.line,
+                  error.column, error.message);
+        return CLI_INVALID;
     }
+    bool table = json_member(document.root, "entries") != NULL &&
+                 json_member(document.root, "rules") == NULL;
+    int code = table ? CLI_OK : check_policy(input, options);
+    if (code == CLI_OK && from_yaml && !comments_may_go(fmt, input))
+        code = CLI_USAGE;
+    if (code == CLI_OK)
+        code = lay_out(fmt, input, document.root, to_yaml);
     json_free(&document);
+    return code;
 }
 
 static void format_file(struct fmt *fmt, const char *path)
 {
+    struct adm_policy_options options = { .size = sizeof options };
     struct input input;
+    char *json = NULL;
+    uint64_t length = 0;
 
-    if (policy_flags(path) != 0) {
-        cli_error("%s: YAML is not laid out; its comments would be lost", path);
-        worse(fmt, CLI_USAGE);
-        return;
-    }
     if (!input_read(path, INPUT_POLICY_MAX, &input)) {
         worse(fmt, CLI_USAGE);
         return;
     }
-    format_text(fmt, &input);
+    options.file = input.name;
+    options.flags = policy_flags(input.name);
+    int code = read_json(&input, &options, &json, &length);
+    if (code == CLI_OK)
+        code = format_json(fmt, &input, &options, json, (size_t)length);
+    worse(fmt, code);
+    free(json);
     input_free(&input);
+}
+
+/* In place a file stays what its name says. */
+static int check_operands(const struct command *command, const struct fmt *fmt, char **paths)
+{
+    if (*paths == NULL)
+        return usage_error(command, "no file given");
+    if (fmt->write && fmt->check)
+        return usage_error(command, "--write and --check exclude each other");
+    for (; *paths != NULL; paths++) {
+        bool yaml = policy_flags(*paths) != 0;
+
+        if (fmt->write && strcmp(*paths, "-") == 0)
+            return usage_error(command, "standard input cannot be written in place");
+        if ((fmt->write || fmt->check) && fmt->to != TO_THE_SAME && yaml != (fmt->to == TO_YAML))
+            return usage_error(command,
+                               "%s is %s by its name: --to %s goes to standard output only", *paths,
+                               yaml ? "YAML" : "JSON", yaml ? "json" : "yaml");
+    }
+    if (fmt->to != TO_YAML || yaml_is_built())
+        return CLI_OK;
+    cli_error("YAML cannot be printed: this command is built without libyaml");
+    return CLI_ENVIRONMENT;
 }
 
 static int run(const struct command *command, int argc, char **argv)
 {
+    static const char *const forms[] = { "json", "yaml", NULL };
     struct flags flags = { .command = command, .argc = argc, .argv = argv };
-    struct fmt fmt = { .code = CLI_OK };
+    struct fmt fmt = { .code = CLI_OK, .to = TO_THE_SAME };
     int letter;
 
     while ((letter = flags_next(&flags)) != FLAG_END) {
-        if (letter == FLAG_STOP)
+        switch (letter) {
+        case 'w':
+            fmt.write = true;
+            break;
+        case FLAG_CHECK:
+            fmt.check = true;
+            break;
+        case FLAG_DROP_COMMENTS:
+            fmt.drop_comments = true;
+            break;
+        case FLAG_TO:
+            fmt.to = flag_choice(command, "to", flags.value, forms);
+            if (fmt.to < 0)
+                return CLI_USAGE;
+            break;
+        default:
             return flags.exit_code;
-        fmt.write |= letter == 'w';
-        fmt.check |= letter == FLAG_CHECK;
+        }
     }
-    if (flags.operand == argc)
-        return usage_error(command, "no file given");
-    if (fmt.write && fmt.check)
-        return usage_error(command, "--write and --check exclude each other");
-    for (int i = flags.operand; fmt.write && i < argc; i++)
-        if (strcmp(argv[i], "-") == 0)
-            return usage_error(command, "standard input cannot be written in place");
+    int code = check_operands(command, &fmt, argv + flags.operand);
+    if (code != CLI_OK)
+        return code;
     for (int i = flags.operand; i < argc; i++)
         format_file(&fmt, argv[i]);
     return fmt.code;
@@ -332,6 +433,8 @@ static int run(const struct command *command, int argc, char **argv)
 static const struct flag flag_table[] = {
     { "write", 'w', NULL, "write files in place" },
     { "check", FLAG_CHECK, NULL, "name files that would change; exit with 1 when there are any" },
+    { "to", FLAG_TO, "json|yaml", "print the document in this form" },
+    { "drop-comments", FLAG_DROP_COMMENTS, NULL, "let --write take out comments of YAML" },
     { NULL, 0, NULL, NULL },
 };
 
@@ -339,8 +442,11 @@ const struct command command_fmt = {
     .name = "fmt",
     .operands = "FILE...",
     .summary = "Lay out policies in the canonical form",
-    .details = "JSON only. The result goes to standard output. Rules keep their order, numbers\n"
-               "their digits. A document that is not valid is left as it is: exit code 3.\n",
+    .details =
+        "The result goes to standard output, in the form that the file has. Rules keep their\n"
+        "order, numbers their digits. A document that is not valid is left as it is: exit\n"
+        "code 3. A YAML file with comments is not changed without --drop-comments: exit\n"
+        "code 2.\n",
     .flags = flag_table,
     .run = run,
 };
