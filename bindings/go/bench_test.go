@@ -17,8 +17,12 @@ const benchPolicy = `{"version": "bench", "rules": [
 	{"id": "rate", "type": "token_bucket", "partition_by": ["tenant"], "capacity": 1000000000000, "refill": 1000000000, "per": "1s"},
 	{"id": "inflight", "type": "concurrency", "partition_by": ["tenant", "model"], "limit": 1000, "lease_ttl": "30s"}]}`
 
-func benchGate(t testing.TB) *Gate {
-	policy, err := ParsePolicy(benchPolicy, FormatJSON)
+// Nothing is held, so that a decision is the whole story: one call of C.
+const ratePolicy = `{"version": "bench", "rules": [
+	{"id": "rate", "type": "token_bucket", "partition_by": ["tenant"], "capacity": 1000000000000, "refill": 1000000000, "per": "1s"}]}`
+
+func benchGate(t testing.TB, text string) *Gate {
+	policy, err := ParsePolicy(text, FormatJSON)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,23 +49,101 @@ func pair(t testing.TB, gate *Gate, ctx context.Context, r Request) {
 	}
 }
 
+func decision(t testing.TB, gate *Gate, ctx context.Context, r Request) {
+	if d, err := gate.Admit(ctx, r); err != nil || !d.Allowed || d.Lease != nil {
+		t.Fatal(d, err)
+	}
+}
+
+func BenchmarkDecision(b *testing.B) {
+	gate, r, ctx := benchGate(b, ratePolicy), benchRequest(), context.Background()
+	b.ReportAllocs()
+	for i := 0; i < b.N; i++ {
+		decision(b, gate, ctx, r)
+	}
+}
+
 func BenchmarkPair(b *testing.B) {
-	gate, r, ctx := benchGate(b), benchRequest(), context.Background()
+	gate, r, ctx := benchGate(b, benchPolicy), benchRequest(), context.Background()
 	b.ReportAllocs()
 	for i := 0; i < b.N; i++ {
 		pair(b, gate, ctx, r)
 	}
 }
 
-// TestBenchmarkAgainstC measures a loop in C and the same pairs from Go in turns, in one process.
-// Only with ADMIT_BENCH_ROUNDS=N: it judges nothing, tests/bench/run.sh prints it.
+// TestBenchmarkAgainstC measures loops in C, the bare way to C and back, and the same from Go, in
+// turns, in one process. Only with ADMIT_BENCH_ROUNDS=N: it judges nothing, tests/bench/run.sh
+// prints it.
 func TestBenchmarkAgainstC(t *testing.T) {
 	rounds, _ := strconv.Atoi(os.Getenv("ADMIT_BENCH_ROUNDS"))
 	if rounds <= 0 {
 		t.Skip("a measurement, not a test: set ADMIT_BENCH_ROUNDS")
 	}
-	const pairs = 500 // short, so that some windows are undisturbed
-	gate, r := benchGate(t), benchRequest()
+	const count = 200 // short, so that some windows are undisturbed
+	gate, rate, r := benchGate(t, benchPolicy), benchGate(t, ratePolicy), benchRequest()
+	known := prepared(t, rate, r)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	timed := func(run func()) func() time.Duration {
+		return func() time.Duration {
+			start := time.Now()
+			for i := 0; i < count; i++ {
+				run()
+			}
+			return time.Since(start)
+		}
+	}
+	inC := func(gate *Gate, pairs bool) func() time.Duration {
+		return func() time.Duration {
+			took, err := benchLoop(gate, r, count, pairs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return took
+		}
+	}
+	ways := []struct {
+		name string
+		base int // the way in C that does the same
+		run  func() time.Duration
+	}{
+		{"to C and back", -1, func() time.Duration {
+			start := time.Now()
+			benchNothing(count)
+			return time.Since(start)
+		}},
+		{"decision in C", -1, inC(rate, false)},
+		{"decision in Go", 1, timed(func() { decision(t, rate, context.Background(), r) })},
+		{"  prepared keys", 1, timed(func() { decision(t, rate, context.Background(), known) })},
+		{"  context with Done", 1, timed(func() { decision(t, rate, ctx, r) })},
+		{"pair in C", -1, inC(gate, true)},
+		{"pair in Go", 5, timed(func() { pair(t, gate, context.Background(), r) })},
+	}
+	ns := make([][]float64, len(ways))
+	for round := 0; round <= rounds; round++ {
+		for i := range ways {
+			took := ways[i].run()
+			if round > 0 { // the first warms up
+				ns[i] = append(ns[i], float64(took.Nanoseconds())/count)
+			}
+		}
+	}
+	t.Logf("%-22s %18s %32s", "ns", "median (over C)", "undisturbed: best tenth (over C)")
+	for i, way := range ways {
+		if way.base < 0 {
+			t.Logf("%-22s %8.0f %9s %22.0f", way.name, median(ns[i]), "", tenth(ns[i]))
+			continue
+		}
+		over := make([]float64, rounds)
+		for k := range over {
+			over[k] = ns[i][k] - ns[way.base][k]
+		}
+		t.Logf("%-22s %8.0f %+9.0f %22.0f %+9.0f", way.name, median(ns[i]), median(over), tenth(ns[i]),
+			tenth(ns[i])-tenth(ns[way.base]))
+	}
+}
+
+func prepared(t testing.TB, gate *Gate, r Request) Request {
 	known := r
 	known.Descriptors = nil
 	for _, d := range r.Descriptors {
@@ -71,53 +153,13 @@ func TestBenchmarkAgainstC(t *testing.T) {
 		}
 		known.Descriptors = append(known.Descriptors, key.Is(d.Value))
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	ways := []struct {
-		name string
-		run  func()
-	}{
-		{"C loop", func() { pairsInC(t, gate, r, pairs) }},
-		{"Go", func() { each(pairs, func() { pair(t, gate, context.Background(), r) }) }},
-		{"Go, prepared keys", func() { each(pairs, func() { pair(t, gate, context.Background(), known) }) }},
-		{"Go, context with Done", func() { each(pairs, func() { pair(t, gate, ctx, r) }) }},
-	}
-	ns := make([][]float64, len(ways))
-	for round := 0; round <= rounds; round++ {
-		for i := range ways {
-			start := time.Now()
-			ways[i].run()
-			if round > 0 { // the first warms up
-				ns[i] = append(ns[i], float64(time.Since(start).Nanoseconds())/pairs)
-			}
-		}
-	}
-	for i, way := range ways {
-		over := make([]float64, rounds)
-		for k := range over {
-			over[k] = ns[i][k] - ns[0][k]
-		}
-		t.Logf("%-24s %7.0f ns a pair, %+6.0f ns over C; undisturbed (best tenth) %7.0f, %+6.0f",
-			way.name, median(ns[i]), median(over), tenth(ns[i]), tenth(ns[i])-tenth(ns[0]))
-	}
-}
-
-func each(n int, run func()) {
-	for i := 0; i < n; i++ {
-		run()
-	}
+	return known
 }
 
 func median(list []float64) float64 {
 	sorted := append([]float64(nil), list...)
 	sort.Float64s(sorted)
 	return (sorted[len(sorted)/2] + sorted[(len(sorted)-1)/2]) / 2
-}
-
-func pairsInC(t testing.TB, gate *Gate, r Request, pairs int) {
-	if failed := benchLoop(gate, r, pairs); failed != 0 {
-		t.Fatal(failed, "pairs failed")
-	}
 }
 
 // tenth is the value that one in ten is below: on a busy machine, what the others do to us is in the rest.

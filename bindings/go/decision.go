@@ -117,17 +117,16 @@ func duration(ms C.uint64_t) time.Duration {
 	return time.Duration(ms) * time.Millisecond
 }
 
-// versions keeps the last version as a string, so that not every decision makes a new one.
+// versionOf keeps the last version as a string, so that not every decision makes a new one.
 func (g *Gate) versionOf(text *[72]byte) string {
+	if last := g.lastVersion.Load(); last != nil {
+		if n := len(*last); n < len(text) && text[n] == 0 && *last == string(text[:n]) {
+			return *last
+		}
+	}
 	end := bytes.IndexByte(text[:], 0)
 	if end < 0 {
 		end = len(text)
-	}
-	if end == 0 {
-		return ""
-	}
-	if last := g.lastVersion.Load(); last != nil && *last == string(text[:end]) {
-		return *last
 	}
 	version := string(text[:end])
 	g.lastVersion.Store(&version)

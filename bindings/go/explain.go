@@ -51,7 +51,7 @@ func (g *Gate) Explain(request Request) (Explanation, error) {
 	}
 	var reports C.struct_admit_go_reports
 	defer C.admit_go_reports_free(&reports)
-	if status := C.admit_go_explain(g.c, &c.c, &reports); status != C.ADM_OK {
+	if status := C.admit_go_explain(c.c, &reports); status != C.ADM_OK {
 		return Explanation{}, diagnose("Explain", &request, status)
 	}
 	e := Explanation{Rules: make([]RuleReport, 0, int(reports.count))}

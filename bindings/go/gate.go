@@ -109,6 +109,8 @@ func (g *Gate) Close() error {
 	return nil
 }
 
+func (g *Gate) number() C.uintptr_t { return C.uintptr_t(uintptr(unsafe.Pointer(g.c))) }
+
 func (g *Gate) enter() bool {
 	if g.inside.Add(1) < closing {
 		return true
@@ -130,20 +132,22 @@ func (g *Gate) leave() {
 // context that is done; a denial is a Decision, and so is a backend that cannot answer. When ctx
 // ends before the backend has answered, a grant that still comes is given back (with an Attempt it
 // is kept for whoever repeats it).
-func (g *Gate) Admit(ctx context.Context, request Request) (Decision, error) {
+func (g *Gate) Admit(ctx context.Context, request Request) (d Decision, err error) {
 	if ctx.Done() == nil {
-		return g.admit(&request)
+		err = g.admit(&request, &d)
+		return d, err
 	}
 	if err := ctx.Err(); err != nil {
-		return Decision{}, err
+		return d, err
 	}
 	if !g.defers {
-		return g.admit(&request)
+		err = g.admit(&request, &d)
+		return d, err
 	}
 	if end, ok := ctx.Deadline(); ok {
 		left := time.Until(end)
 		if left <= 0 {
-			return Decision{}, context.DeadlineExceeded
+			return d, context.DeadlineExceeded
 		}
 		if request.Timeout <= 0 || left < request.Timeout {
 			request.Timeout = left
@@ -152,24 +156,24 @@ func (g *Gate) Admit(ctx context.Context, request Request) (Decision, error) {
 	return g.admitWithin(ctx, &request)
 }
 
-func (g *Gate) admit(request *Request) (d Decision, err error) {
+func (g *Gate) admit(request *Request, d *Decision) (err error) {
 	if request.Timeout < 0 {
-		return d, &Error{Op: "Admit", Field: "Timeout", Detail: "must not be negative", Status: StatusInvalidArgument}
+		return &Error{Op: "Admit", Field: "Timeout", Detail: "must not be negative", Status: StatusInvalidArgument}
 	}
 	if !g.enter() {
-		return d, ErrClosed
+		return ErrClosed
 	}
 	c := calls.Get().(*call)
 	if !c.fill(g, request) {
 		err = diagnose("Admit", request, C.ADM_E_INVALID_ARGUMENT)
-	} else if status := g.decide(c); status != C.ADM_OK {
-		err = diagnose("Admit", request, status)
+	} else if g.decide(c); c.c.status != C.ADM_OK {
+		err = diagnose("Admit", request, c.c.status)
 	} else {
-		g.answer(c, &d)
+		g.answer(c, d)
 	}
 	calls.Put(c)
 	g.leave()
-	return d, err
+	return err
 }
 
 func (g *Gate) answer(c *call, d *Decision) {
@@ -204,7 +208,8 @@ func (g *Gate) admitWithin(ctx context.Context, request *Request) (d Decision, e
 	done := make(chan C.adm_status, 1)
 	keep := request.Attempt != ""
 	go func() {
-		status := g.decide(c)
+		g.decide(c)
+		status := c.c.status
 		if state.CompareAndSwap(waiting, answered) {
 			done <- status
 			return
@@ -246,7 +251,7 @@ func (g *Gate) giveBack(c *call) {
 	}
 	used := C.uint32_t(0)
 	given := c.c.amounts
-	for i := C.uint32_t(0); i < c.c.amount_count && used < MaxAmounts-5; i++ {
+	for i := C.uint64_t(0); i < c.c.request.amount_count && used < MaxAmounts-5; i++ {
 		if given[i].unit >= C.ADM_UNIT_FIRST_DECLARED {
 			c.c.amounts[used] = C.struct_adm_amount{unit: given[i].unit}
 			used++
@@ -257,9 +262,9 @@ func (g *Gate) giveBack(c *call) {
 		c.c.amounts[used] = C.struct_adm_amount{unit: unit}
 		used++
 	}
-	c.c.amount_count = used
+	c.c.request.amount_count = C.uint64_t(used)
 	var outcome C.uint32_t
-	C.admit_go_settle(g.c, id.high, id.low, &c.c, 1, &outcome)
+	C.admit_go_settle(g.c, id.high, id.low, c.c, 1, &outcome)
 	g.release(idOf(id), ResultCancelled)
 }
 
@@ -385,12 +390,12 @@ func (g *Gate) Read(rule string, descriptors ...Descriptor) (int64, error) {
 	defer g.leave()
 	c := calls.Get().(*call)
 	defer calls.Put(c)
-	if _, ok := c.fillDescriptors(g, descriptors); !ok {
+	if !c.fillDescriptors(g, descriptors) {
 		return 0, diagnoseDescriptors("Read", descriptors)
 	}
 	var level C.int64_t
 	data, length := view([]byte(rule))
-	status := C.admit_go_read(g.c, data, length, &c.c, &level)
+	status := C.admit_go_read(data, length, c.c, &level)
 	if status == C.ADM_E_INVALID_DESCRIPTORS {
 		if err := diagnoseDescriptors("Read", descriptors); err != nil {
 			return 0, err

@@ -146,7 +146,7 @@ func (l *Lease) Settle(totals []Amount, final bool) (Outcome, error) {
 	}
 	c := calls.Get().(*call)
 	defer calls.Put(c)
-	if !c.fillTotals(totals) {
+	if !c.fillAmounts(totals) {
 		return OutcomeUnknown, diagnoseAmounts("Settle", "totals", totals, true)
 	}
 	all := C.uint32_t(0)
@@ -154,7 +154,7 @@ func (l *Lease) Settle(totals []Amount, final bool) (Outcome, error) {
 		all = 1
 	}
 	outcome, err := l.on("Settle", func(g *C.struct_adm_gate, high, low C.uint64_t, out *C.uint32_t) C.adm_status {
-		return C.admit_go_settle(g, high, low, &c.c, all, out)
+		return C.admit_go_settle(g, high, low, c.c, all, out)
 	})
 	if e, ok := err.(*Error); ok && e.Status == StatusInvalidCost {
 		if named := diagnoseAmounts("Settle", "totals", totals, true); named != nil {

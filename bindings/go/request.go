@@ -9,6 +9,7 @@ import "C"
 
 import (
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 	"unsafe"
@@ -98,79 +99,83 @@ type Request struct {
 	Timeout time.Duration
 }
 
-// call is memory for one request and its answer; without Go pointers, so that C may see it.
-type call struct {
-	c C.struct_admit_go_call
+// call is memory of C for one request and its answer, freed with this object.
+type call struct{ c *C.struct_admit_go_call }
+
+var calls = sync.Pool{New: func() interface{} { return newCall() }}
+
+func newCall() *call {
+	c := &call{C.admit_go_call_new()}
+	if c.c == nil {
+		panic("admit: no memory for a request") // as for any other object of Go
+	}
+	runtime.SetFinalizer(c, func(c *call) { C.admit_go_call_free(c.c) })
+	return c
 }
 
-var calls = sync.Pool{New: func() interface{} { return new(call) }}
+func (c *call) number() C.uintptr_t { return C.uintptr_t(uintptr(unsafe.Pointer(c.c))) }
 
-func bytesOf(c *call) []byte {
-	return (*[C.ADMIT_GO_BYTES]byte)(unsafe.Pointer(&c.c.bytes))[:]
-}
-
-// fill flattens what is known to fit; false: something is too long, or too much of it.
+// fill writes what is known to fit; false: something is too long, or too much of it.
 func (c *call) fill(g *Gate, r *Request) bool {
-	if len(r.Amounts) > MaxAmounts || len(r.Attempt) > MaxAttemptBytes {
+	if len(r.Attempt) > MaxAttemptBytes || !c.fillDescriptors(g, r.Descriptors) || !c.fillAmounts(r.Amounts) {
 		return false
 	}
-	at, ok := c.fillDescriptors(g, r.Descriptors)
-	if !ok {
-		return false
+	to := &c.c.request
+	to.attempt.length = C.uint64_t(len(r.Attempt))
+	if len(r.Attempt) > 0 {
+		copy((*[MaxAttemptBytes]byte)(unsafe.Pointer(&c.c.attempt))[:], r.Attempt)
 	}
-	copy(bytesOf(c)[at:], r.Attempt)
-	c.c.attempt_length = C.uint32_t(len(r.Attempt))
 	// A negative number becomes a very large one, which the library refuses.
-	c.c.cost = C.uint64_t(r.Cost)
-	c.c.deadline_ns = 0
+	to.cost = C.uint64_t(r.Cost)
+	to.deadline_ns = 0
 	if r.Timeout > 0 {
-		c.c.deadline_ns = C.uint64_t(r.Timeout)
-	}
-	c.c.amount_count = C.uint32_t(len(r.Amounts))
-	for i := range r.Amounts {
-		c.c.amounts[i] = C.struct_adm_amount{
-			unit: C.uint32_t(r.Amounts[i].Unit), value: C.uint64_t(r.Amounts[i].Value)}
-		if r.Amounts[i].Final {
-			c.c.amounts[i].flags = C.ADM_AMOUNT_FINAL
-		}
+		to.deadline_ns = C.uint64_t(r.Timeout)
 	}
 	return true
 }
 
-func (c *call) fillDescriptors(g *Gate, list []Descriptor) (int, bool) {
+func (c *call) fillDescriptors(g *Gate, list []Descriptor) bool {
 	if len(list) > MaxDescriptors {
-		return 0, false
+		return false
 	}
-	to := bytesOf(c)
-	at := 0
+	c.c.gate = g.c
 	for i := range list {
 		d := &list[i]
 		if len(d.Key) > MaxKeyBytes || len(d.Value) > MaxValueBytes {
-			return 0, false
+			return false
 		}
-		out := &c.c.descriptors[i]
+		out, text := &c.c.descriptors[i], &c.c.texts[i]
 		if d.known != nil && d.known.gate == g && d.known.text == d.Key {
 			out.key_id = C.uint32_t(d.known.id)
-			out.key_length = 0
+			out.key.length = 0
 		} else {
 			out.key_id = 0
-			out.key_length = C.uint32_t(len(d.Key))
-			at += copy(to[at:], d.Key)
+			out.key.length = C.uint64_t(len(d.Key))
+			copy((*[MaxKeyBytes]byte)(unsafe.Pointer(&text.key))[:], d.Key)
 		}
-		out.value_length = C.uint32_t(len(d.Value))
-		at += copy(to[at:], d.Value)
+		out.value.length = C.uint64_t(len(d.Value))
+		copy((*[MaxValueBytes]byte)(unsafe.Pointer(&text.value))[:], d.Value)
 	}
-	c.c.descriptor_count = C.uint32_t(len(list))
-	return at, true
+	c.c.request.descriptor_count = C.uint64_t(len(list))
+	return true
 }
 
-// fillTotals flattens a report of usage.
-func (c *call) fillTotals(totals []Amount) bool {
-	if len(totals) > MaxAmounts {
+// fillAmounts of a request, or the totals of a report of usage.
+func (c *call) fillAmounts(list []Amount) bool {
+	if len(list) > MaxAmounts {
 		return false
 	}
-	r := Request{Amounts: totals}
-	return c.fill(nil, &r)
+	for i := range list {
+		out := &c.c.amounts[i]
+		out.unit = C.uint32_t(list[i].Unit)
+		out.value = C.uint64_t(list[i].Value)
+		out.flags = 0
+		if list[i].Final {
+			out.flags = C.ADM_AMOUNT_FINAL
+		}
+	}
+	c.c.request.amount_count = C.uint64_t(len(list))
+	return true
 }
 
 // ---- naming what is wrong, after something was refused ----

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Flat blocks from Go become the library's structs; nothing here keeps a pointer to Go memory. */
+/* What Go cannot say to the library itself; nothing here keeps a pointer to Go memory. */
 //go:build cgo
 
 #include "shim.h"
@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Written in Go (events.go). */
 void admitGoEvent(uint64_t handle, struct adm_event *event);
@@ -121,63 +122,40 @@ adm_status admit_go_unit(struct adm_gate *gate, const uint8_t *name, uint64_t le
 
 /* ---- requests ---- */
 
-/* Returns what comes after the descriptors. */
-static const uint8_t *unfold(const struct admit_go_call *call, struct adm_descriptor *out)
+struct admit_go_call *admit_go_call_new(void)
 {
-    const uint8_t *at = call->bytes;
+    struct admit_go_call *call = calloc(1, sizeof *call);
 
-    for (uint32_t i = 0; i < call->descriptor_count; i++) {
-        const struct admit_go_descriptor *from = &call->descriptors[i];
-
-        out[i].key = view(at, from->key_length);
-        at += from->key_length;
-        out[i].value = view(at, from->value_length);
-        at += from->value_length;
-        out[i].key_id = from->key_id;
-        out[i].reserved0 = 0;
+    if (call == NULL)
+        return NULL;
+    for (size_t i = 0; i < ADM_MAX_DESCRIPTORS; i++) {
+        call->descriptors[i].key.data = call->texts[i].key;
+        call->descriptors[i].value.data = call->texts[i].value;
     }
-    return at;
-}
-
-static struct adm_request request_of(const struct admit_go_call *call,
-                                     struct adm_descriptor *descriptors)
-{
-    const uint8_t *attempt = unfold(call, descriptors);
-
-    return (struct adm_request){
-        .size = sizeof(struct adm_request),
-        .descriptors = descriptors,
-        .descriptor_count = call->descriptor_count,
-        .amounts = call->amounts,
-        .amount_count = call->amount_count,
-        .cost = call->cost,
-        .attempt = view(call->attempt_length > 0 ? attempt : NULL, call->attempt_length),
-        .deadline_ns = call->deadline_ns,
-    };
-}
-
-adm_status admit_go_admit(struct adm_gate *gate, struct admit_go_call *call)
-{
-    struct adm_descriptor descriptors[ADM_MAX_DESCRIPTORS];
-    const struct adm_request request = request_of(call, descriptors);
-
+    call->request.size = sizeof call->request;
+    call->request.descriptors = call->descriptors;
+    call->request.amounts = call->amounts;
     call->decision.size = sizeof call->decision;
-    return adm_admit(gate, &request, &call->decision);
+    return call;
 }
 
-uint64_t admit_go_pairs(struct adm_gate *gate, struct admit_go_call *call, uint64_t pairs)
+void admit_go_call_free(struct admit_go_call *call)
 {
-    uint64_t failed = 0;
+    free(call);
+}
 
-    for (uint64_t i = 0; i < pairs; i++) {
-        uint32_t outcome = ADM_OUTCOME_UNKNOWN;
+/* NULL says that there is no attempt id. */
+static void point_at_attempt(struct admit_go_call *call)
+{
+    call->request.attempt.data = call->request.attempt.length > 0 ? call->attempt : NULL;
+}
 
-        if (admit_go_admit(gate, call) != ADM_OK || call->decision.verdict != ADM_VERDICT_ALLOW ||
-            adm_release(gate, call->decision.lease, ADM_RESULT_OK, &outcome) != ADM_OK ||
-            outcome != ADM_OUTCOME_RELEASED)
-            failed++;
-    }
-    return failed;
+void admit_go_admit(uintptr_t number)
+{
+    struct admit_go_call *call = (struct admit_go_call *)number;
+
+    point_at_attempt(call);
+    call->status = adm_admit(call->gate, &call->request, &call->decision);
 }
 
 /* ---- leases ---- */
@@ -191,14 +169,14 @@ adm_status admit_go_settle(struct adm_gate *gate, uint64_t high, uint64_t low,
                            const struct admit_go_call *call, uint32_t final_all,
                            uint32_t *out_outcome)
 {
-    return adm_settle(gate, id_of(high, low), call->amounts, call->amount_count, final_all,
+    return adm_settle(gate, id_of(high, low), call->amounts, call->request.amount_count, final_all,
                       out_outcome);
 }
 
-uint64_t admit_go_release(struct adm_gate *gate, uint64_t high, uint64_t low, uint32_t result)
+uint64_t admit_go_release(uintptr_t gate, uint64_t high, uint64_t low, uint32_t result)
 {
     uint32_t outcome = ADM_OUTCOME_UNKNOWN;
-    adm_status status = adm_release(gate, id_of(high, low), result, &outcome);
+    adm_status status = adm_release((struct adm_gate *)gate, id_of(high, low), result, &outcome);
 
     return (uint64_t)(uint32_t)status << 32 | outcome;
 }
@@ -281,14 +259,12 @@ static void add_report(void *self, const struct adm_rule_report *report)
         append(reports, texts[i], &to->lengths[i]);
 }
 
-adm_status admit_go_explain(struct adm_gate *gate, struct admit_go_call *call,
-                            struct admit_go_reports *out)
+adm_status admit_go_explain(struct admit_go_call *call, struct admit_go_reports *out)
 {
-    struct adm_descriptor descriptors[ADM_MAX_DESCRIPTORS];
-    const struct adm_request request = request_of(call, descriptors);
+    adm_status status;
 
-    call->decision.size = sizeof call->decision;
-    adm_status status = adm_explain(gate, &request, add_report, out, &call->decision);
+    point_at_attempt(call);
+    status = adm_explain(call->gate, &call->request, add_report, out, &call->decision);
     return status == ADM_OK && out->failed != 0 ? ADM_E_NOMEM : status;
 }
 
@@ -319,11 +295,43 @@ adm_status admit_go_put_table(struct adm_gate *gate, const uint8_t *text, uint64
     return adm_gate_put_table(gate, view(text, length), mode, out_diags);
 }
 
-adm_status admit_go_read(struct adm_gate *gate, const uint8_t *rule, uint64_t length,
-                         const struct admit_go_call *call, int64_t *out)
+adm_status admit_go_read(const uint8_t *rule, uint64_t length, const struct admit_go_call *call,
+                         int64_t *out)
 {
-    struct adm_descriptor descriptors[ADM_MAX_DESCRIPTORS];
+    return adm_gate_read(call->gate, view(rule, length), call->descriptors,
+                         call->request.descriptor_count, out);
+}
 
-    (void)unfold(call, descriptors);
-    return adm_gate_read(gate, view(rule, length), descriptors, call->descriptor_count, out);
+/* ---- for the benchmark ---- */
+
+static uint64_t nanoseconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+uint64_t admit_go_loop(struct admit_go_call *call, uint64_t count, uint32_t pairs,
+                       uint64_t *out_ns)
+{
+    uint64_t failed = 0, start = nanoseconds();
+
+    for (uint64_t i = 0; i < count; i++) {
+        uint32_t outcome = ADM_OUTCOME_RELEASED;
+
+        if (adm_admit(call->gate, &call->request, &call->decision) != ADM_OK ||
+            call->decision.verdict != ADM_VERDICT_ALLOW ||
+            (pairs != 0 && adm_release(call->gate, call->decision.lease, ADM_RESULT_OK,
+                                       &outcome) != ADM_OK) ||
+            outcome != ADM_OUTCOME_RELEASED)
+            failed++;
+    }
+    *out_ns = nanoseconds() - start;
+    return failed;
+}
+
+void admit_go_nothing(uintptr_t call)
+{
+    (void)call;
 }

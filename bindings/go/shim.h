@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Between Go and libadmit. A C struct may not hold pointers to Go memory, so a request crosses as
- * one flat block without pointers (struct admit_go_call); the views that the library wants are made
- * on the C side, for the time of the call.
+ * Between Go and libadmit. A struct of C may not hold pointers to Go memory, so a request is
+ * written into a block of C memory that is used again and again; its pointers lead to places inside
+ * it and never change. Blocks and gates cross as numbers: Go would examine a pointer at each call.
  */
 #ifndef ADMIT_GO_SHIM_H
 #define ADMIT_GO_SHIM_H
@@ -12,28 +12,26 @@
 #include <admit/metrics.h>
 #include <admit/policy.h>
 
-#define ADMIT_GO_BYTES                                                                             \
-    (ADM_MAX_DESCRIPTORS * (ADM_MAX_KEY_BYTES + ADM_MAX_VALUE_BYTES) + ADM_MAX_ATTEMPT_BYTES)
-
-struct admit_go_descriptor {
-    uint32_t key_id; /* 0: the key's bytes come before those of the value */
-    uint32_t key_length;
-    uint32_t value_length;
+struct admit_go_text {
+    uint8_t key[ADM_MAX_KEY_BYTES];
+    uint8_t value[ADM_MAX_VALUE_BYTES];
 };
 
-/* bytes: key, value, key, value ..., attempt. Go has checked that all of it fits. */
+/* Go writes lengths, numbers and bytes; it has checked that all of it fits. */
 struct admit_go_call {
-    uint64_t cost;
-    uint64_t deadline_ns;
-    uint32_t descriptor_count;
-    uint32_t amount_count;
-    uint32_t attempt_length;
-    uint32_t reserved0;
-    struct admit_go_descriptor descriptors[ADM_MAX_DESCRIPTORS];
+    struct adm_gate *gate;
+    struct adm_request request;
+    struct adm_descriptor descriptors[ADM_MAX_DESCRIPTORS];
     struct adm_amount amounts[ADM_MAX_AMOUNTS]; /* of a request, or the totals of a settlement */
+    adm_status status;                          /* answers of admit_go_admit() */
+    uint32_t reserved0;
     struct adm_decision decision;
-    uint8_t bytes[ADMIT_GO_BYTES];
+    uint8_t attempt[ADM_MAX_ATTEMPT_BYTES];
+    struct admit_go_text texts[ADM_MAX_DESCRIPTORS];
 };
+
+struct admit_go_call *admit_go_call_new(void);
+void admit_go_call_free(struct admit_go_call *call);
 
 struct admit_go_options {
     struct adm_policy *policy;
@@ -61,13 +59,14 @@ adm_status admit_go_key(struct adm_gate *gate, const uint8_t *key, uint64_t leng
 adm_status admit_go_unit(struct adm_gate *gate, const uint8_t *name, uint64_t length,
                          uint32_t *out);
 
-/* The answer is in call->decision. */
-adm_status admit_go_admit(struct adm_gate *gate, struct admit_go_call *call);
+/* call: a struct admit_go_call. The answer is in its status and decision: returning costs more. */
+void admit_go_admit(uintptr_t call);
 adm_status admit_go_settle(struct adm_gate *gate, uint64_t high, uint64_t low,
                            const struct admit_go_call *call, uint32_t final_all,
                            uint32_t *out_outcome);
-/* Status in the upper half, outcome in the lower: a pointer would make Go allocate. */
-uint64_t admit_go_release(struct adm_gate *gate, uint64_t high, uint64_t low, uint32_t result);
+/* gate: a struct adm_gate. Status in the upper half, outcome in the lower: a pointer would make Go
+ * allocate. */
+uint64_t admit_go_release(uintptr_t gate, uint64_t high, uint64_t low, uint32_t result);
 adm_status admit_go_renew(struct adm_gate *gate, uint64_t high, uint64_t low,
                           uint32_t *out_outcome);
 adm_status admit_go_divert(struct adm_gate *gate, uint64_t high, uint64_t low,
@@ -89,8 +88,7 @@ struct admit_go_reports {
     uint32_t failed; /* no memory */
 };
 
-adm_status admit_go_explain(struct adm_gate *gate, struct admit_go_call *call,
-                            struct admit_go_reports *out);
+adm_status admit_go_explain(struct admit_go_call *call, struct admit_go_reports *out);
 void admit_go_reports_free(struct admit_go_reports *reports);
 
 adm_status admit_go_signal(struct adm_gate *gate, const uint8_t *scope, uint64_t scope_length,
@@ -99,10 +97,17 @@ adm_status admit_go_signal(struct adm_gate *gate, const uint8_t *scope, uint64_t
 adm_status admit_go_rollback(struct adm_gate *gate, const uint8_t *version, uint64_t length);
 adm_status admit_go_put_table(struct adm_gate *gate, const uint8_t *text, uint64_t length,
                               uint32_t mode, struct adm_diags **out_diags);
-adm_status admit_go_read(struct adm_gate *gate, const uint8_t *rule, uint64_t length,
-                         const struct admit_go_call *call, int64_t *out);
+adm_status admit_go_read(const uint8_t *rule, uint64_t length, const struct admit_go_call *call,
+                         int64_t *out);
 
-/* For the benchmark: pairs of admit and release in a C loop; how many were denied or failed. */
-uint64_t admit_go_pairs(struct adm_gate *gate, struct admit_go_call *call, uint64_t pairs);
+/* ---- for the benchmark ---- */
+
+/* What a caller in C pays: the request is ready, the library is called in a loop. pairs: an allowed
+ * decision is released, too. Returns how many failed; out_ns: what the loop took, without the way
+ * here from Go. */
+uint64_t admit_go_loop(struct admit_go_call *call, uint64_t count, uint32_t pairs,
+                       uint64_t *out_ns);
+/* Does nothing, out of line: a call of it is what every call of C costs. */
+void admit_go_nothing(uintptr_t call);
 
 #endif
