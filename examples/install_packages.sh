@@ -27,6 +27,7 @@ is_here() {
     go) command -v go >/dev/null 2>&1 ;;
     python-binding) some_python_has cffi pytest mypy ;;
     python-asgi) some_python_has uvicorn fastapi ;;
+    python-wheel) some_python_has mesonpy pip venv ;;
     jsonschema) some_python_has jsonschema ;;
     *) return 1 ;;
     esac
@@ -51,6 +52,7 @@ packages_of() {
     go) echo "golang-go" ;;
     python-binding) echo "python3-dev python3-cffi python3-pytest mypy" ;;
     python-asgi) echo "python3-uvicorn python3-fastapi" ;;
+    python-wheel) echo "python3-mesonpy python3-pip python3-venv" ;;
     jsonschema) echo "python3-jsonschema" ;;
     *) echo "$1" ;;
     esac
