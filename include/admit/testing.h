@@ -12,6 +12,11 @@
 
 #ifdef __cplusplus
 extern "C" {
+#if defined(__GNUC__)
+/* A struct and a function of one name: fine in C, and in C++ but for g++'s -Wshadow. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+#endif
 #endif
 
 /* ---- fake clock ---- */
@@ -102,6 +107,9 @@ int adm_contract_run(const struct adm_contract_subject *subject, adm_contract_fn
 int adm_contract_main(const struct adm_contract_subject *subject);
 
 #ifdef __cplusplus
+#if defined(__GNUC__)
+#pragma GCC diagnostic pop
+#endif
 }
 #endif
 #endif
