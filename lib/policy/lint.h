@@ -13,5 +13,7 @@ void admi_lint(struct admi_loader *loader);
 bool admi_match_covers(const struct admi_match *wide, const struct admi_match *narrow);
 /* Whether the "not" leaves out all that the rest lets in; with the same caution. */
 bool admi_match_contradicts(const struct admi_match *match);
+/* Whether no request can hold for both; with the same caution. */
+bool admi_match_excludes(const struct admi_match *match, const struct admi_match *when);
 
 #endif

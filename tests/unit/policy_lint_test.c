@@ -2,10 +2,14 @@
 /* What lint finds, and, for each finding, what looks like it and is none. */
 #include "policy_support.h"
 
-#define RULES(rules) "{\"version\":\"v1\",\"rules\":[" rules "]}"
-#define BUCKET(more) "{\"id\":\"b\",\"type\":\"token_bucket\",\"per\":\"1s\"," more "}"
-#define PLAIN        "\"capacity\":10,\"refill\":1"
-#define CAP(more)    "{\"id\":\"c\",\"type\":\"request_cap\"," more "}"
+#define RULES(rules)       "{\"version\":\"v1\",\"rules\":[" rules "]}"
+#define BUCKET(more)       "{\"id\":\"b\",\"type\":\"token_bucket\",\"per\":\"1s\"," more "}"
+#define PLAIN              "\"capacity\":10,\"refill\":1"
+#define CAP(more)          "{\"id\":\"c\",\"type\":\"request_cap\"," more "}"
+#define OTHER(more)        "{\"id\":\"o\",\"type\":\"token_bucket\",\"per\":\"1s\"," more "}"
+#define QUOTA(more)        "{\"id\":\"q\",\"type\":\"quota\",\"window\":\"day\",\"limit\":9," more "}"
+#define HELD(more)         "\"type\":\"concurrency\",\"limit\":" more
+#define WHEN(values, more) "{\"when\":{\"a\":" values "}," more "}"
 
 struct row {
     const char *text, *name, *pointer; /* name NULL: nothing is found */
@@ -33,11 +37,93 @@ static const struct row rows[] = {
     { RULES(BUCKET(PLAIN) "," CAP("\"limit\":10")), NULL, NULL },
     { RULES(BUCKET(PLAIN) "," CAP("\"limit\":11,\"unit\":\"tokens\"")), NULL, NULL },
     { RULES(BUCKET(PLAIN) "," CAP("\"limit\":11,\"match\":{\"a\":\"x\"}")), NULL, NULL },
-    { RULES(BUCKET(PLAIN) "," CAP("\"limit\":11,\"mode\":\"shadow\"")), NULL, NULL },
+    { RULES(BUCKET(PLAIN) "," CAP("\"limit\":11,\"mode\":\"shadow\",\"description\":\"d\"")), NULL,
+      NULL },
     { RULES(BUCKET("\"charge\":\"completion\"," PLAIN) "," CAP("\"limit\":11")), NULL, NULL },
     { RULES(BUCKET(PLAIN) "," CAP("\"limit\":11") ",{\"id\":\"d\",\"type\":\"request_cap\","
                                                   "\"limit\":5}"),
+      "never_denies", "/rules/1/limit" },
+    /* below a cap, with overrides */
+    { RULES(BUCKET(PLAIN ",\"overrides\":[" WHEN("\"x\"", "\"capacity\":12") "]") "," CAP(
+          "\"limit\":13")),
+      "below_cap", "/rules/0/overrides/0/capacity" },
+    { RULES(BUCKET(PLAIN
+                   ",\"overrides\":[" WHEN("\"x\"", "\"capacity\":5") "]") "," CAP("\"limit\":13")),
+      "below_cap", "/rules/0/capacity" },
+    { RULES(BUCKET(PLAIN ",\"overrides\":[" WHEN("\"x\"", "\"capacity\":13") "]") "," CAP(
+          "\"limit\":13")),
       NULL, NULL },
+    { RULES(BUCKET(PLAIN
+                   ",\"overrides\":[" WHEN("\"x\"", "\"off\":true") "]") "," CAP("\"limit\":13")),
+      NULL, NULL },
+    { RULES(BUCKET("\"capacity\":50,\"refill\":1,\"overrides\":[" WHEN(
+          "\"x\"", "\"capacity\":5") "]") "," CAP("\"limit\":13")),
+      NULL, NULL },
+    { RULES(BUCKET("\"capacity\":50,\"refill\":1,\"overrides\":[" WHEN(
+          "\"x\"", "\"capacity\":5") "]") "," CAP("\"limit\":13,\"match\":{\"a\":\"x\"}")),
+      "below_cap", "/rules/0/overrides/0/capacity" },
+    { RULES(BUCKET("\"capacity\":50,\"refill\":1,\"overrides\":[" WHEN(
+          "\"x\"", "\"capacity\":0") "]") "," CAP("\"limit\":13,\"match\":{\"a\":\"x\"}")),
+      NULL, NULL },
+    { RULES(BUCKET("\"capacity\":50,\"refill\":1,\"overrides\":[" WHEN(
+          "[\"x\",\"y\"]", "\"capacity\":5") "]") "," CAP("\"limit\":13,\"match\":{\"a\":\"x\"}")),
+      NULL, NULL },
+    /* of two rules one never decides */
+    { RULES(BUCKET(PLAIN) "," OTHER("\"capacity\":20,\"refill\":1")), "never_denies",
+      "/rules/1/capacity" },
+    { RULES(OTHER("\"capacity\":20,\"refill\":1") "," BUCKET(PLAIN)), "never_denies",
+      "/rules/0/capacity" },
+    { RULES(BUCKET(PLAIN) "," OTHER(PLAIN)), "never_denies", "/rules/1/capacity" },
+    { RULES(BUCKET(PLAIN) "," OTHER(PLAIN ",\"match\":{\"a\":\"x\"}")), "never_denies",
+      "/rules/1/capacity" },
+    { RULES(BUCKET(PLAIN ",\"partition_by\":[\"a\"]") "," OTHER(PLAIN ",\"partition_by\":[\"a\"]")),
+      "never_denies", "/rules/1/capacity" },
+    { RULES("{\"id\":\"h\",\"lease_ttl\":\"9s\"," HELD(
+          "3") "},{\"id\":\"i\",\"lease_ttl\":\"9s\"," HELD("4") "}"),
+      "never_denies", "/rules/1/limit" },
+    { RULES("{\"id\":\"h\",\"lease_ttl\":\"9s\"," HELD(
+          "3") "},{\"id\":\"i\",\"lease_ttl\":\"8s\"," HELD("4") "}"),
+      NULL, NULL },
+    { RULES(CAP("\"limit\":5") ",{\"id\":\"d\",\"type\":\"request_cap\",\"limit\":6,"
+                               "\"match\":{\"a\":\"x\"}}"),
+      "never_denies", "/rules/1/limit" },
+    { RULES(CAP("\"limit\":5,\"match\":{\"a\":\"x\"}") ",{\"id\":\"d\",\"type\":\"request_cap\","
+                                                       "\"limit\":6}"),
+      NULL, NULL },
+    /* burst and rate; ceilings of tables; other units, windows, keys, modes */
+    { RULES(BUCKET(PLAIN) "," OTHER("\"capacity\":5,\"refill\":2")), NULL, NULL },
+    { RULES(BUCKET(PLAIN) ",{\"id\":\"m\",\"type\":\"token_bucket\",\"per\":\"1m\","
+                          "\"capacity\":100,\"refill\":20}"),
+      NULL, NULL },
+    { RULES(BUCKET(PLAIN ",\"partition_by\":[\"a\"]") "," OTHER(
+          "\"capacity\":20,\"refill\":1,\"partition_by\":[\"a\"]")),
+      NULL, NULL },
+    { RULES(BUCKET(PLAIN) "," OTHER(PLAIN ",\"partition_by\":[\"a\"]")), NULL, NULL },
+    { RULES(BUCKET(PLAIN) "," OTHER(PLAIN ",\"unit\":\"requests\"")), NULL, NULL },
+    { RULES(BUCKET(PLAIN) "," OTHER(PLAIN ",\"mode\":\"shadow\",\"description\":\"d\"")), NULL,
+      NULL },
+    { RULES(BUCKET(PLAIN) "," OTHER(PLAIN ",\"charge\":\"completion\"")), NULL, NULL },
+    { RULES(BUCKET(PLAIN) "," OTHER(PLAIN ",\"settle\":\"exact\"")), NULL, NULL },
+    { RULES(BUCKET(PLAIN) "," OTHER(PLAIN ",\"max_partitions\":5,\"partition_by\":[\"a\"]")), NULL,
+      NULL },
+    { RULES(BUCKET(PLAIN ",\"overrides\":[" WHEN("\"x\"", "\"capacity\":30") "]") "," OTHER(
+          "\"capacity\":20,\"refill\":1")),
+      NULL, NULL },
+    { RULES(QUOTA("\"unit\":\"requests\"") ",{\"id\":\"m\",\"type\":\"quota\",\"window\":\"month\","
+                                           "\"limit\":90,\"unit\":\"requests\"}"),
+      NULL, NULL },
+    /* quotas of what is not known yet */
+    { RULES(QUOTA("\"unit\":\"tokens\"")), "estimated_quota", "/rules/0/unit" },
+    { RULES(QUOTA("\"unit\":\"output_tokens\",\"settle\":\"none\"")), "estimated_quota",
+      "/rules/0/unit" },
+    { RULES(QUOTA("\"unit\":\"tokens\",\"settle\":\"exact\"")), NULL, NULL },
+    { RULES(QUOTA("\"unit\":\"input_tokens\"")), NULL, NULL },
+    { RULES(QUOTA("\"unit\":\"requests\"")), NULL, NULL },
+    { RULES(BUCKET(PLAIN ",\"unit\":\"output_tokens\"")), NULL, NULL },
+    /* shadow rules */
+    { RULES(BUCKET(PLAIN ",\"mode\":\"shadow\"")), "unexplained_shadow", "/rules/0/mode" },
+    { RULES(BUCKET(PLAIN ",\"mode\":\"shadow\",\"description\":\"until June\"")), NULL, NULL },
+    { RULES(BUCKET(PLAIN ",\"mode\":\"enforce\"")), NULL, NULL },
     /* a not that leaves nothing */
     { RULES(BUCKET("\"match\":{\"a\":\"xy\",\"not\":{\"a\":\"x*\"}}," PLAIN)), "contradiction",
       "/rules/0/match" },
@@ -51,6 +137,37 @@ static const struct row rows[] = {
     { RULES(BUCKET("\"match\":{\"a\":\"x\",\"not\":{\"a\":\"x\",\"b\":\"y\"}}," PLAIN)), NULL,
       NULL },
     { RULES(BUCKET("\"match\":{\"a\":\"x\",\"not\":{\"a\":\"xy*\"}}," PLAIN)), NULL, NULL },
+    { RULES(BUCKET("\"match\":{\"a\":[\"xy\",\"xz\"],\"not\":{\"a\":\"x*\"}}," PLAIN)),
+      "contradiction", "/rules/0/match" },
+    { RULES(BUCKET("\"match\":{\"a\":[\"xy\",\"z\"],\"not\":{\"a\":\"x*\"}}," PLAIN)), NULL, NULL },
+    { RULES(BUCKET("\"match\":{\"a\":[\"xy\",\"xz\"],\"b\":\"1\","
+                   "\"not\":{\"a\":\"x*\",\"b\":[\"1\",\"2\"]}}," PLAIN)),
+      "contradiction", "/rules/0/match" },
+    { RULES(BUCKET("\"match\":{\"a\":[\"xy\",\"xz\"],\"b\":\"1*\","
+                   "\"not\":{\"a\":\"x*\",\"b\":[\"1\",\"2\"]}}," PLAIN)),
+      NULL, NULL },
+    /* overrides that no request of the rule can hold for */
+    { RULES(BUCKET("\"match\":{\"a\":\"y*\"}," PLAIN
+                   ",\"overrides\":[" WHEN("[\"x\",\"z\"]", "\"capacity\":5") "]")),
+      "contradiction", "/rules/0/overrides/0/when" },
+    { RULES(BUCKET("\"match\":{\"not\":{\"a\":\"x*\"}}," PLAIN
+                   ",\"overrides\":[" WHEN("[\"x\",\"xz\"]", "\"capacity\":5") "]")),
+      "contradiction", "/rules/0/overrides/0/when" },
+    { RULES(BUCKET("\"match\":{\"a\":\"y*\"}," PLAIN
+                   ",\"overrides\":[" WHEN("[\"x\",\"yz\"]", "\"capacity\":5") "]")),
+      NULL, NULL },
+    { RULES(BUCKET("\"match\":{\"a\":\"yz\"}," PLAIN
+                   ",\"overrides\":[" WHEN("\"y*\"", "\"capacity\":5") "]")),
+      NULL, NULL },
+    { RULES(BUCKET("\"match\":{\"b\":\"1\"}," PLAIN
+                   ",\"overrides\":[" WHEN("\"x\"", "\"capacity\":5") "]")),
+      NULL, NULL },
+    { RULES(BUCKET("\"match\":{\"not\":{\"a\":\"x\"}}," PLAIN
+                   ",\"overrides\":[" WHEN("\"x*\"", "\"capacity\":5") "]")),
+      NULL, NULL },
+    { RULES(BUCKET("\"match\":{\"not\":{\"a\":\"x\",\"b\":\"1\"}}," PLAIN
+                   ",\"overrides\":[" WHEN("\"x\"", "\"capacity\":5") "]")),
+      NULL, NULL },
     /* overrides that others cover */
     { RULES(BUCKET(PLAIN ",\"overrides\":[{\"when\":{\"a\":\"x*\"},\"capacity\":1},"
                          "{\"when\":{\"a\":\"xy\",\"b\":\"z\"},\"capacity\":2}]")),
