@@ -114,8 +114,7 @@ adm_status admit_go_key(struct adm_gate *gate, const uint8_t *key, uint64_t leng
     return adm_gate_key(gate, view(key, length), out);
 }
 
-adm_status admit_go_unit(struct adm_gate *gate, const uint8_t *name, uint64_t length,
-                         uint32_t *out)
+adm_status admit_go_unit(struct adm_gate *gate, const uint8_t *name, uint64_t length, uint32_t *out)
 {
     return adm_gate_unit(gate, view(name, length), out);
 }
@@ -181,8 +180,7 @@ uint64_t admit_go_release(uintptr_t gate, uint64_t high, uint64_t low, uint32_t 
     return (uint64_t)(uint32_t)status << 32 | outcome;
 }
 
-adm_status admit_go_renew(struct adm_gate *gate, uint64_t high, uint64_t low,
-                          uint32_t *out_outcome)
+adm_status admit_go_renew(struct adm_gate *gate, uint64_t high, uint64_t low, uint32_t *out_outcome)
 {
     return adm_renew(gate, id_of(high, low), out_outcome);
 }
@@ -312,8 +310,7 @@ static uint64_t nanoseconds(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-uint64_t admit_go_loop(struct admit_go_call *call, uint64_t count, uint32_t pairs,
-                       uint64_t *out_ns)
+uint64_t admit_go_loop(struct admit_go_call *call, uint64_t count, uint32_t pairs, uint64_t *out_ns)
 {
     uint64_t failed = 0, start = nanoseconds();
 
@@ -322,8 +319,8 @@ uint64_t admit_go_loop(struct admit_go_call *call, uint64_t count, uint32_t pair
 
         if (adm_admit(call->gate, &call->request, &call->decision) != ADM_OK ||
             call->decision.verdict != ADM_VERDICT_ALLOW ||
-            (pairs != 0 && adm_release(call->gate, call->decision.lease, ADM_RESULT_OK,
-                                       &outcome) != ADM_OK) ||
+            (pairs != 0 &&
+             adm_release(call->gate, call->decision.lease, ADM_RESULT_OK, &outcome) != ADM_OK) ||
             outcome != ADM_OUTCOME_RELEASED)
             failed++;
     }

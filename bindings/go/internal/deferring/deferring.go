@@ -7,6 +7,85 @@ package deferring
 // #cgo pkg-config: admit-testing
 // #include <admit/backends.h>
 // #include <admit/testing.h>
+// #include <stdatomic.h>
+// #include <stdlib.h>
+//
+// /* Between a gate and a deferring backend: while it holds, nothing is polled and so nothing is
+//  * answered. Cancelling still works. */
+// struct hold {
+//     struct adm_backend inner; /* of the backend that was opened with it */
+//     _Atomic uint32_t holds;
+//     _Atomic uint64_t arrived;
+// };
+//
+// static void hold_start(void *self, struct adm_op *op)
+// {
+//     struct hold *hold = self;
+//
+//     hold->inner.ops->start(hold->inner.self, op);
+//     atomic_fetch_add(&hold->arrived, 1);
+// }
+//
+// static void hold_close(void *self)
+// {
+//     struct hold *hold = self;
+//
+//     hold->inner.ops->close(hold->inner.self);
+// }
+//
+// static adm_status hold_poll(void *self, const struct adm_time *now)
+// {
+//     struct hold *hold = self;
+//
+//     return atomic_load(&hold->holds) != 0 ? ADM_OK : hold->inner.ops->poll(hold->inner.self, now);
+// }
+//
+// static void hold_cancel(void *self, struct adm_op *op)
+// {
+//     struct hold *hold = self;
+//
+//     hold->inner.ops->cancel(hold->inner.self, op);
+// }
+//
+// /* While it holds, whoever waits looks again after a moment, and does not spin. */
+// static adm_status hold_watch(void *self, struct adm_watch *out)
+// {
+//     struct hold *hold = self;
+//     adm_status status = hold->inner.ops->watch(hold->inner.self, out);
+//
+//     if (atomic_load(&hold->holds) != 0)
+//         out->deadline_ns = UINT64_MAX;
+//     return status;
+// }
+//
+// static adm_status hold_describe(void *self, struct adm_backend_info *inout)
+// {
+//     struct hold *hold = self;
+//
+//     return hold->inner.ops->describe(hold->inner.self, inout);
+// }
+//
+// static const struct adm_backend_ops hold_ops = {
+//     .size = sizeof hold_ops,
+//     .abi = ADM_BACKEND_ABI,
+//     .name = "hold",
+//     .start = hold_start,
+//     .close = hold_close,
+//     .poll = hold_poll,
+//     .cancel = hold_cancel,
+//     .watch = hold_watch,
+//     .describe = hold_describe,
+// };
+//
+// static void hold_wrap(struct hold *hold, struct adm_backend *backend)
+// {
+//     hold->inner = *backend;
+//     *backend = (struct adm_backend){ &hold_ops, hold };
+// }
+//
+// static void hold_set(struct hold *hold, uint32_t holds) { atomic_store(&hold->holds, holds); }
+// static uint64_t hold_arrived(struct hold *hold) { return atomic_load(&hold->arrived); }
+// static struct hold *hold_new(void) { return calloc(1, sizeof(struct hold)); }
 //
 // static adm_status open_deferring(const struct adm_plain_options *plain,
 //                                  const struct adm_deferring_options *deferring,
@@ -39,7 +118,35 @@ type Options struct {
 	Seed             uint64
 	KeepsCancelled   bool // what was cancelled is carried out all the same
 	KeepsOrderOfTime bool // none is handed on before an earlier one
+	Hold             *Hold
 }
+
+// Hold decides when one backend answers. Nil: always.
+type Hold struct{ c *C.struct_hold }
+
+// NewHold does not hold yet. Free it after the gate.
+func NewHold() *Hold {
+	hold := &Hold{C.hold_new()}
+	if hold.c == nil {
+		panic("deferring: no memory")
+	}
+	return hold
+}
+
+// Set says whether answers are held back from now on.
+func (h *Hold) Set(holds bool) {
+	if holds {
+		C.hold_set(h.c, 1)
+	} else {
+		C.hold_set(h.c, 0)
+	}
+}
+
+// Arrived is the number of operations that the backend was given so far.
+func (h *Hold) Arrived() uint64 { return uint64(C.hold_arrived(h.c)) }
+
+// Free its memory, which the gate's backend lives in.
+func (h *Hold) Free() { C.free(unsafe.Pointer(h.c)) }
 
 // Open is what admit.WithBackend wants.
 func Open(o Options) func() (admit.Backend, error) {
@@ -67,6 +174,9 @@ func Open(o Options) func() (admit.Backend, error) {
 		var backend C.struct_adm_backend
 		if status := C.open_deferring(&plain, &late, &backend); status != C.ADM_OK {
 			return admit.Backend{}, admit.Status(status)
+		}
+		if o.Hold != nil {
+			C.hold_wrap(o.Hold.c, &backend)
 		}
 		return admit.Backend{Ops: unsafe.Pointer(backend.ops), Self: backend.self}, nil
 	}
