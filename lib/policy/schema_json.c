@@ -68,7 +68,25 @@ static void put_string(struct text *text, const char *pattern)
 static void put_digit_range(struct text *text, char least, char most)
 {
     char range[] = { '[', least, '-', most, ']', '\0' };
-    put(text, range);
+    char digit[] = { least, '\0' };
+    put(text, least == most ? digit : range);
+}
+
+/* So many of any digits. */
+static void put_digits(struct text *text, uint32_t least, uint32_t most)
+{
+    if (most == 0)
+        return;
+    put(text, "[0-9]");
+    if (least == 1 && most == 1)
+        return;
+    put(text, "{");
+    if (least < most) {
+        put_number(text, least);
+        put(text, ",");
+    }
+    put_number(text, most);
+    put(text, "}");
 }
 
 /* A pattern of the whole numbers from 1 to most, without leading zeros. */
@@ -88,13 +106,11 @@ static void put_up_to(struct text *text, uint64_t most)
         put(text, "|");
         put(text, before);
         put_digit_range(text, least, (char)(digits[i] - 1));
-        for (uint32_t j = i + 1; j < words.length; j++)
-            put(text, "[0-9]");
+        put_digits(text, (uint32_t)words.length - i - 1, (uint32_t)words.length - i - 1);
     }
-    for (uint32_t length = 1; length < words.length; length++) {
+    if (words.length > 1) {
         put(text, "|[1-9]");
-        for (uint32_t j = 1; j < length; j++)
-            put(text, "[0-9]");
+        put_digits(text, 0, (uint32_t)words.length - 2);
     }
 }
 

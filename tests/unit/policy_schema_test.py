@@ -8,6 +8,7 @@ import copy
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -228,6 +229,21 @@ def run(folder):
     explain(beyond)
     ok(not stricter, "mutations: the schema takes what the reader takes", "\n".join(stricter))
     ok(not unexplained, "mutations: what only the reader refuses is beyond a schema", "\n".join(unexplained))
+
+    patterns = set(re.findall(r'"pattern": ?"([^"]*ms[^"]*)"', json.dumps(policy.schema)))
+    ok(len(patterns) == 1 and len(list(patterns)[0]) < 700, "durations have one pattern, and a short one", str(patterns))
+    wrong = []
+    for unit, most in (("ms", 31622400000), ("s", 31622400), ("m", 527040), ("h", 8784), ("d", 366)):
+        numbers = {most + i for i in range(-1100, 1101)} | {10 ** i + j for i in range(13) for j in (-1, 0, 1)}
+        numbers |= {most // 10 ** i * 10 ** i + j for i in range(11) for j in (-1, 0, 1)}
+        numbers |= {most + 10 ** i for i in range(12)} | {most - 10 ** i for i in range(12)}
+        for number in sorted(n for n in numbers if n >= 0):
+            for pattern in patterns:
+                if bool(re.fullmatch(pattern, "%d%s" % (number, unit))) != (1 <= number <= most):
+                    wrong.append("%d%s" % (number, unit))
+                if re.fullmatch(pattern, "0%d%s" % (number, unit)):
+                    wrong.append("0%d%s" % (number, unit))
+    ok(patterns and not wrong, "their pattern takes what is in the bounds", " ".join(wrong))
 
     entry = {"version": "t1", "rule": "r", "by": "consumer", "entries": {"a": {"capacity": 5}, "b": "off"}}
     ok(table.is_valid(json.loads(load(os.path.join(ROOT, "examples", "policies", "limits.json")).decode())),
