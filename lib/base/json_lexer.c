@@ -263,8 +263,6 @@ static adm_status read_value(struct lexer *lexer, uint32_t token)
     }
     t->length = lexer->at - t->offset;
     t->after = token + 1;
-    if (t->kind == ADMI_JSON_NUMBER && t->length > lexer->json->longest_number)
-        lexer->json->longest_number = t->length;
     return status;
 }
 

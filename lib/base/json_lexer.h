@@ -77,7 +77,6 @@ struct admi_json {
     const struct adm_allocator *allocator;
     struct admi_json_token *tokens;
     uint32_t count, capacity;
-    uint32_t longest_number;
 };
 
 /*

@@ -1,56 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A document as a tree: the one file that knows the parser. */
+/* A document as a tree: the tokens of the lexer, and the strings that need decoding. */
 #include "policy/document.h"
 
-#include <cjson/cJSON.h>
+#include <string.h>
 
 #include "base/memory.h"
 
-/*
- * The parser, up to release 1.7.18, copies a number into a buffer of 64 bytes and stops in the
- * middle of a longer one.
- */
-#define NUMBER_MAX 60u
-
-/*
- * A copy of the text in which long numbers are 0 and blanks: their value is read from the text
- * itself.
- */
-static uint8_t *without_long_numbers(const struct admi_json *json)
+static struct adm_bytes between_quotes(struct adm_bytes text, uint32_t offset, uint32_t length)
 {
-    uint8_t *copy = admi_allocate(json->allocator, json->text.length, 1);
-    if (copy == NULL)
-        return NULL;
-    admi_copy(copy, json->text.data, json->text.length);
-    for (uint32_t i = 0; i < json->count; i++) {
-        const struct admi_json_token *token = &json->tokens[i];
-        if (token->kind != ADMI_JSON_NUMBER || token->length <= NUMBER_MAX)
-            continue;
-        copy[token->offset] = '0';
-        for (uint32_t j = 1; j < token->length; j++)
-            copy[token->offset + j] = ' ';
-    }
-    return copy;
+    return (struct adm_bytes){ (const char *)text.data + offset + 1, length - 2 };
 }
 
-static adm_status parse(struct admi_document *document)
+static bool has_escape(struct adm_bytes text)
 {
-    struct adm_bytes text = document->json.text;
-    uint8_t *copy = NULL;
-    if (document->json.longest_number > NUMBER_MAX) {
-        copy = without_long_numbers(&document->json);
-        if (copy == NULL)
-            return ADM_E_NOMEM;
+    return text.length > 0 && memchr(text.data, '\\', (size_t)text.length) != NULL;
+}
+
+/* In place, a decoded string is never longer than what is written; the rest is NUL. */
+static void decode(struct admi_document *document, uint32_t offset, uint32_t length)
+{
+    if (has_escape(between_quotes(document->json.text, offset, length)))
+        admi_json_decode(&document->json, offset, length, document->decoded + offset + 1,
+                         length - 2);
+}
+
+/* Only a text with escapes pays for them. */
+static adm_status decode_strings(struct admi_document *document)
+{
+    const struct admi_json *json = &document->json;
+    if (!has_escape(json->text))
+        return ADM_OK;
+    document->decoded = admi_allocate(json->allocator, json->text.length, 1);
+    if (document->decoded == NULL)
+        return ADM_E_NOMEM;
+    for (uint32_t i = 0; i < json->count; i++) {
+        const struct admi_json_token *token = &json->tokens[i];
+        if (token->name_length > 0)
+            decode(document, token->name_offset, token->name_length);
+        if (token->kind == ADMI_JSON_STRING)
+            decode(document, token->offset, token->length);
     }
-    const void *input = copy != NULL ? copy : text.data;
-    /* It also sets a global, the place of its last error, which nobody here reads. */
-    document->root = cJSON_ParseWithLengthOpts(input, (size_t)text.length, NULL, 0);
-    admi_release(document->json.allocator, copy, text.length, 1);
-    /*
-     * The syntax has been checked, more strictly than the parser does: only memory can have been
-     * missing.
-     */
-    return document->root == NULL ? ADM_E_NOMEM : ADM_OK;
+    return ADM_OK;
 }
 
 /* What the reader of YAML has reported is not looked at again. */
@@ -98,7 +88,7 @@ adm_status admi_document_read(struct admi_document *document, struct adm_bytes t
                               const struct adm_allocator *allocator, struct adm_diags *diags)
 {
     adm_status status = admi_document_check(document, text, format, limits, allocator, diags);
-    return status == ADM_OK ? parse(document) : status;
+    return status == ADM_OK ? decode_strings(document) : status;
 }
 
 static void place(const struct admi_yaml *yaml, struct admi_diag_place *place)
@@ -128,8 +118,8 @@ void admi_document_place_findings(struct admi_document *document)
 
 void admi_document_fini(struct admi_document *document)
 {
-    cJSON_Delete(document->root);
-    document->root = NULL;
+    admi_release(document->json.allocator, document->decoded, document->json.text.length, 1);
+    document->decoded = NULL;
     admi_json_fini(&document->json);
     if (document->yaml.allocator != NULL)
         admi_yaml_fini(&document->yaml);
@@ -137,7 +127,7 @@ void admi_document_fini(struct admi_document *document)
 
 struct admi_node admi_document_root(const struct admi_document *document)
 {
-    return (struct admi_node){ document->root, 0 };
+    return (struct admi_node){ document, 0 };
 }
 
 const struct admi_json_token *admi_node_token(const struct admi_document *document,
@@ -153,36 +143,56 @@ struct adm_bytes admi_node_text(const struct admi_document *document, struct adm
                                token->length };
 }
 
+/* A NUL cannot be in a string that was accepted, so that one ends what was decoded. */
+static struct adm_bytes string_at(const struct admi_document *document, uint32_t offset,
+                                  uint32_t length)
+{
+    struct adm_bytes text = between_quotes(document->json.text, offset, length);
+    if (!has_escape(text))
+        return text;
+    return admi_words_of((const char *)document->decoded + offset + 1);
+}
+
 struct adm_bytes admi_node_string(struct admi_node node)
 {
-    return admi_words_of(node.item->valuestring == NULL ? "" : node.item->valuestring);
+    const struct admi_json_token *token = admi_node_token(node.document, node);
+    if (token->kind != ADMI_JSON_STRING)
+        return admi_words_of("");
+    return string_at(node.document, token->offset, token->length);
 }
 
 struct adm_bytes admi_node_name(struct admi_node node)
 {
-    return admi_words_of(node.item->string == NULL ? "" : node.item->string);
+    const struct admi_json_token *token = admi_node_token(node.document, node);
+    if (token->name_length == 0)
+        return admi_words_of("");
+    return string_at(node.document, token->name_offset, token->name_length);
 }
 
 bool admi_node_first(struct admi_node node, struct admi_node *out)
 {
-    if (node.item->child == NULL)
+    if (admi_node_token(node.document, node)->after == node.token + 1)
         return false;
-    *out = (struct admi_node){ node.item->child, node.token + 1 };
+    *out = (struct admi_node){ node.document, node.token + 1 };
     return true;
 }
 
 bool admi_node_next(const struct admi_document *document, struct admi_node *inout)
 {
-    if (inout->item->next == NULL)
+    const struct admi_json_token *token = admi_node_token(document, *inout);
+    if (token->parent == ADMI_JSON_NONE ||
+        token->after == document->json.tokens[token->parent].after)
         return false;
-    *inout = (struct admi_node){ inout->item->next, document->json.tokens[inout->token].after };
+    inout->token = token->after;
     return true;
 }
 
 uint32_t admi_node_count(struct admi_node node)
 {
+    struct admi_node child;
     uint32_t count = 0;
-    for (const struct cJSON *item = node.item->child; item != NULL; item = item->next)
+    for (bool more = admi_node_first(node, &child); more;
+         more = admi_node_next(node.document, &child))
         count++;
     return count;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A document as a tree: the strict lexer has checked every byte and knows every place, the parser
- * behind it gives the tree and the decoded strings. Numbers are only ever read from their text.
+ * A document as a tree: the strict lexer has checked every byte and knows every place, and its
+ * tokens are the tree. Numbers are only ever read from their text.
  * YAML becomes JSON text first; only places of findings know that it was there.
  */
 #ifndef ADMI_DOCUMENT_H
@@ -12,20 +12,18 @@
 #include "policy/report.h"
 #include "policy/yaml_json.h"
 
-struct cJSON; /* only document.c looks inside */
-
 enum admi_format { ADMI_FORMAT_JSON = 0, ADMI_FORMAT_YAML = 1 };
 
 struct admi_document {
     struct admi_yaml yaml; /* of a JSON document: empty */
     struct admi_json json;
-    struct cJSON *root;
+    uint8_t *decoded; /* strings with escapes, each where it stands in json.text; or NULL */
     struct admi_source source;
 };
 
-/* A value of a document: tree and tape are walked together. */
+/* A value of a document. */
 struct admi_node {
-    const struct cJSON *item;
+    const struct admi_document *document;
     uint32_t token;
 };
 

@@ -115,7 +115,7 @@ adm_status adm_policy_json(struct adm_bytes text, const struct adm_policy_option
 {
     static const struct admi_json_limits limits = { 16u << 20, 1u << 20, 32 };
     struct adm_policy_options given;
-    struct admi_document document = { .root = NULL };
+    struct admi_document document = { .decoded = NULL };
     adm_status status = import_options(options, &given);
     if (status != ADM_OK)
         return status;

@@ -285,7 +285,7 @@ adm_status admi_table_load(struct adm_bytes text, const struct adm_policy *polic
 adm_status admi_table_rule(struct adm_bytes text, const struct adm_policy *policy, uint32_t mode,
                            const struct adm_allocator *allocator, uint32_t *out)
 {
-    struct admi_document document = { .root = NULL };
+    struct admi_document document = { .decoded = NULL };
     const struct admi_json *json = &document.json;
     uint8_t id[ADM_MAX_RULE_ID + 1];
     uint32_t rule = UINT32_MAX;

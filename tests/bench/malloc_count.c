@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A malloc in front of glibc's, found by every shared object of the process as well (cJSON has no
- * other hook that it would always use). Counts; does not allocate.
+ * A malloc in front of glibc's, found by every shared object of the process as well (libyaml has
+ * no other hook). Counts; does not allocate.
  */
 #include "malloc_count.h"
 
