@@ -56,6 +56,8 @@ static void drop_warning(struct adm_diags *diags)
 struct admi_diag_entry *admi_diags_add(struct adm_diags *diags, enum admi_diag kind,
                                        uint32_t offset)
 {
+    if (diags->quiet)
+        return NULL;
     if (admi_diag_kinds[kind].severity == ADM_SEVERITY_ERROR) {
         diags->errors++;
         if (diags->count == ADMI_DIAGS_MAX)

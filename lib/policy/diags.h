@@ -37,6 +37,7 @@ struct adm_diags {
     struct adm_allocator allocator;
     char *file; /* NUL-terminated copy */
     uint64_t file_bytes;
+    bool quiet;      /* what comes now has been reported */
     uint32_t errors; /* also those that found no room */
     uint32_t count;  /* entries; a note goes with its entry */
     struct admi_diag_entry entries[ADMI_DIAGS_MAX];

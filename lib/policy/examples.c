@@ -23,10 +23,11 @@ uint32_t admi_rule_named(const struct admi_document *document, const struct adm_
     admi_words_add(&words, "expected the id of a rule of the policy");
     admi_report_found(&document->source, &words, node.token);
     for (uint32_t i = 0; i < policy->rule_count && i < NEAREST_RULES; i++) {
-        uint32_t distance = admi_words_distance(policy->rules[i].id, id);
-        if (distance < errors && policy->rules[i].id.length > 0) {
+        struct adm_bytes other = admi_parts_rule_id(policy, i);
+        uint32_t distance = admi_words_distance(other, id);
+        if (distance < errors && other.length > 0) {
             errors = distance;
-            admi_report_nearest(entry, policy->rules[i].id);
+            admi_report_nearest(entry, other);
         }
     }
     return UINT32_MAX;

@@ -54,7 +54,7 @@ static bool read_value(struct admi_loader *loader, struct admi_node node,
         text.length--;
         out->kind = text.length == 0 ? ADMI_VALUE_PRESENT : ADMI_VALUE_PREFIX;
     }
-    out->text = admi_arena_copy(&loader->parts->arena, text);
+    out->text = admi_loader_copy(loader, text);
     return true;
 }
 
@@ -87,22 +87,24 @@ static bool read_values(struct admi_loader *loader, struct admi_node node,
                             "expected at least one value");
         return false;
     }
-    struct admi_match_value *values =
-        admi_arena_allocate(&loader->parts->arena, count, sizeof *values);
-    if (values == NULL)
-        return false;
+    struct admi_match_value *values = NULL, unused;
+    if (loader->building) {
+        values = admi_arena_allocate(&loader->parts->arena, count, sizeof *values);
+        if (values == NULL)
+            return false;
+    }
     if (array) {
         struct admi_node item;
         for (bool more = admi_node_first(node, &item);
              more && !admi_diags_full(document->source.diags);
-             more = admi_node_next(document, &item))
-            if (!read_value(loader, item, &values[used++]))
+             more = admi_node_next(document, &item), used++)
+            if (!read_value(loader, item, values == NULL ? &unused : &values[used]))
                 ok = false;
     } else {
-        ok = read_value(loader, node, &values[used++]);
+        ok = read_value(loader, node, values == NULL ? &unused : &values[used++]);
     }
-    if (!ok || loader->parts->arena.failed)
-        return false;
+    if (!ok || values == NULL || loader->parts->arena.failed)
+        return ok && !loader->parts->arena.failed;
     out->values = values;
     out->value_count = tidy_values(values, used);
     return true;
@@ -140,15 +142,17 @@ static bool read_block(struct admi_loader *loader, struct admi_node node,
                             "entries");
         return false;
     }
-    struct admi_match_entry *entries =
-        admi_arena_allocate(&loader->parts->arena, count, sizeof *entries);
+    struct admi_match_entry *entries = NULL, unused = { .value_count = 0 };
+    if (loader->building)
+        entries = admi_arena_allocate(&loader->parts->arena, count, sizeof *entries);
     struct admi_node member;
-    bool ok = entries != NULL;
+    bool ok = entries != NULL || !loader->building;
     for (bool more = ok && admi_node_first(node, &member); more;
          more = admi_node_next(document, &member)) {
         if (!is_not(member)) {
-            if (!read_entry(loader, member, &entries[used++]))
+            if (!read_entry(loader, member, entries == NULL ? &unused : &entries[used]))
                 ok = false;
+            used++;
         } else if (not_at != NULL) {
             *not_at = member;
             *has_not = true;

@@ -64,7 +64,7 @@ static void read_override(struct admi_loader *loader, struct admi_node node,
                             "park is read and checked, but no request is parked yet");
     if (numbers[ADMI_NUMBER_LEASE_TTL].present)
         admi_lease_check(loader, numbers[ADMI_NUMBER_LEASE_TTL].node, given.lease_ttl_ns);
-    if (ok)
+    if (ok && loader->building)
         out->origin =
             admi_match_canonical(&loader->parts->arena, loader->parts->policy.keys, &out->when);
 }
@@ -124,12 +124,22 @@ static uint32_t drop_unreachable(struct admi_loader *loader, struct admi_overrid
     return kept;
 }
 
-void admi_overrides_read(struct admi_loader *loader, struct admi_node node, struct admi_rule *rule,
-                         bool complete)
+static void check_overrides(struct admi_loader *loader, struct admi_node node,
+                            const struct admi_rule *rule, bool complete)
 {
     const struct admi_document *document = &loader->document;
-    if (!admi_read_array(document, node, 0, UINT32_MAX))
-        return;
+    struct admi_node item;
+    for (bool more = admi_node_first(node, &item); more && !admi_diags_full(document->source.diags);
+         more = admi_node_next(document, &item)) {
+        struct admi_override unused = { .off = false };
+        read_override(loader, item, rule, complete, &unused);
+    }
+}
+
+static void build_overrides(struct admi_loader *loader, struct admi_node node,
+                            struct admi_rule *rule)
+{
+    const struct admi_document *document = &loader->document;
     uint32_t count = admi_node_count(node), i = 0;
     struct admi_override *overrides =
         admi_arena_allocate(&loader->parts->arena, count, sizeof *overrides);
@@ -140,15 +150,27 @@ void admi_overrides_read(struct admi_loader *loader, struct admi_node node, stru
         return;
     }
     struct admi_node item;
-    for (bool more = admi_node_first(node, &item); more && !admi_diags_full(document->source.diags);
-         more = admi_node_next(document, &item)) {
-        read_override(loader, item, rule, complete, &overrides[i]);
+    for (bool more = admi_node_first(node, &item); more; more = admi_node_next(document, &item)) {
+        read_override(loader, item, rule, true, &overrides[i]);
         origins[i] = (struct origin){ admi_policy_hash(overrides[i].origin), i, item.token };
         i++;
     }
-    if (!loader->parts->arena.failed && document->source.diags->errors == 0) {
+    if (!loader->parts->arena.failed) {
+        document->source.diags->quiet = false; /* this is found here only */
         rule->override_count = drop_unreachable(loader, overrides, origins, i);
+        document->source.diags->quiet = true;
         rule->overrides = overrides;
     }
     admi_release(loader->scratch.allocator, origins, count, sizeof *origins);
+}
+
+void admi_overrides_read(struct admi_loader *loader, struct admi_node node, struct admi_rule *rule,
+                         bool complete)
+{
+    if (!admi_read_array(&loader->document, node, 0, UINT32_MAX))
+        return;
+    if (loader->building)
+        build_overrides(loader, node, rule);
+    else
+        check_overrides(loader, node, rule, complete);
 }

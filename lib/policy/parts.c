@@ -71,24 +71,24 @@ void admi_parts_reserve_rules(struct admi_policy_parts *parts, uint32_t count)
     uint32_t slots = 4;
     while (slots < 2 * count)
         slots *= 2;
-    parts->rules = admi_arena_allocate(&parts->arena, count, sizeof *parts->rules);
+    parts->ids = admi_arena_allocate(&parts->arena, count, sizeof *parts->ids);
     parts->rule_slots = admi_arena_allocate(&parts->arena, slots, sizeof *parts->rule_slots);
-    parts->rule_slot_count = slots;
-    parts->policy.rules = parts->rules;
+    if (!parts->arena.failed)
+        parts->rule_slot_count = slots;
 }
 
 static uint32_t rule_slot(const struct admi_policy_parts *parts, struct adm_bytes id)
 {
     uint32_t mask = parts->rule_slot_count - 1, at = (uint32_t)admi_policy_hash(id) & mask;
     while (parts->rule_slots[at] != 0 &&
-           !admi_bytes_equal(parts->rules[parts->rule_slots[at] - 1].id, id))
+           !admi_bytes_equal(parts->ids[parts->rule_slots[at] - 1], id))
         at = (at + 1) & mask;
     return at;
 }
 
 bool admi_parts_add_rule(struct admi_policy_parts *parts, uint32_t index)
 {
-    uint32_t at = rule_slot(parts, parts->rules[index].id);
+    uint32_t at = rule_slot(parts, parts->ids[index]);
     if (parts->rule_slots[at] != 0)
         return false;
     parts->rule_slots[at] = index + 1;
@@ -102,6 +102,22 @@ uint32_t admi_policy_rule(const struct adm_policy *policy, struct adm_bytes id)
         return ADMI_NO_RULE;
     uint32_t index = parts->rule_slots[rule_slot(parts, id)];
     return index == 0 ? ADMI_NO_RULE : index - 1;
+}
+
+struct adm_bytes admi_parts_rule_id(const struct adm_policy *policy, uint32_t rule)
+{
+    const struct admi_policy_parts *parts = policy->arena;
+    return parts->ids[rule];
+}
+
+struct adm_bytes admi_loader_copy(struct admi_loader *loader, struct adm_bytes bytes)
+{
+    return loader->building ? admi_arena_copy(&loader->parts->arena, bytes) : bytes;
+}
+
+bool admi_loader_failed(const struct admi_loader *loader)
+{
+    return loader->parts->arena.failed || loader->scratch.failed;
 }
 
 const char *admi_rule_type_name(enum admi_rule_type type)

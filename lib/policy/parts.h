@@ -17,6 +17,7 @@ struct admi_policy_parts {
     uint16_t *key_slots;      /* index + 1 by hash, open addressing; 0: empty */
     uint32_t *rule_slots;     /* the same for rules, by id */
     uint32_t rule_slot_count; /* a power of two */
+    struct adm_bytes *ids;    /* of the rules; while they are only checked, in the document */
     struct admi_rule *rules;  /* policy.rules */
 };
 
@@ -32,22 +33,33 @@ uint32_t admi_parts_intern(struct admi_policy_parts *parts, struct adm_bytes key
 
 /* Room for the look-up of count rules. */
 void admi_parts_reserve_rules(struct admi_policy_parts *parts, uint32_t count);
-/* File rules[index] under its id; false: the id is taken. */
+/* File ids[index]; false: the id is taken. */
 bool admi_parts_add_rule(struct admi_policy_parts *parts, uint32_t index);
+struct adm_bytes admi_parts_rule_id(const struct adm_policy *policy, uint32_t rule);
 
-/* One load of a policy document. */
+/*
+ * One load of a policy document. Rules are read twice: checked, which keeps nothing of them but
+ * their ids, so that a text that is refused costs little; and built when there is nothing wrong.
+ */
 struct admi_loader {
     struct admi_document document;
     struct admi_policy_parts *parts;
+    struct admi_node rules;
+    bool building;
     struct admi_arena scratch; /* gone when the load is over */
     bool lint;                 /* say as well what is legal but suspicious */
 };
+
+/* What stays of a rule: a copy, if it is being built. */
+struct adm_bytes admi_loader_copy(struct admi_loader *loader, struct adm_bytes bytes);
+/* Memory was missing. */
+bool admi_loader_failed(const struct admi_loader *loader);
 
 /* An interned key; reports when there are too many. */
 uint32_t admi_loader_key(struct admi_loader *loader, struct admi_node node, bool of_name,
                          struct adm_bytes key);
 
-/* A match block; false: something was reported. */
+/* A match block; false: something was reported. While rules are checked, *out has only counts. */
 bool admi_match_read(struct admi_loader *loader, struct admi_node node, struct admi_match *out);
 
 /*
@@ -71,7 +83,8 @@ void admi_item_again(const struct admi_document *document, struct admi_node arra
 bool admi_keys_read(struct admi_loader *loader, struct admi_node node, uint32_t most,
                     uint32_t *slots, uint32_t *count);
 
-void admi_rules_read(struct admi_loader *loader, struct admi_node node);
+void admi_rules_check(struct admi_loader *loader, struct admi_node node);
+void admi_rules_build(struct admi_loader *loader);
 void admi_top_read(struct admi_loader *loader);
 /* Examples and emergency allowances: checked in full, though nothing acts on them yet. */
 void admi_examples_read(struct admi_loader *loader, struct admi_node node);

@@ -37,7 +37,9 @@ static adm_status read_policy(struct admi_loader *loader, struct adm_bytes text,
                                            loader->scratch.allocator, diags);
     if (status == ADM_OK) {
         admi_top_read(loader);
-        if (loader->parts->arena.failed || loader->scratch.failed)
+        if (diags->errors == 0 && !admi_loader_failed(loader))
+            admi_rules_build(loader);
+        if (admi_loader_failed(loader))
             status = ADM_E_NOMEM;
         else if (diags->errors > 0)
             status = ADM_E_POLICY_INVALID;

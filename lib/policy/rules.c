@@ -61,8 +61,9 @@ static void read_id(struct admi_loader *loader, const struct admi_found *found,
     struct adm_bytes id;
     if (!found->present || !admi_read_id(&loader->document, found->node, &id))
         return;
-    rule->id = admi_arena_copy(&loader->parts->arena, id);
-    if (rule->id.data != NULL && !admi_parts_add_rule(loader->parts, rule->index))
+    rule->id = admi_loader_copy(loader, id);
+    loader->parts->ids[rule->index] = rule->id;
+    if (!loader->building && !admi_parts_add_rule(loader->parts, rule->index))
         note_first_rule(loader,
                         admi_report_expected(&loader->document.source, ADMI_DIAG_DUPLICATE_RULE_ID,
                                              found->node.token, "an id that no rule before has"),
@@ -112,7 +113,7 @@ static void read_own(struct admi_loader *loader, const struct rule_members *memb
                         &rule->max_partitions);
     if (own[ADMI_RULE_SIGNAL].present &&
         admi_read_value(document, own[ADMI_RULE_SIGNAL].node, &text))
-        rule->signal = admi_arena_copy(&loader->parts->arena, text);
+        rule->signal = admi_loader_copy(loader, text);
     if (own[ADMI_RULE_WINDOW].present &&
         admi_read_word(document, own[ADMI_RULE_WINDOW].node, admi_window_words, ADMI_DIAG_WINDOW,
                        &window))
@@ -200,7 +201,7 @@ static void read_rule(struct admi_loader *loader, struct admi_node node, struct 
                          rule->numbers.lease_ttl_ns);
     if (members.own[ADMI_RULE_OVERRIDES].present)
         admi_overrides_read(loader, members.own[ADMI_RULE_OVERRIDES].node, rule, complete);
-    if (loader->document.source.diags->errors == 0)
+    if (loader->building)
         rule->identity = make_identity(loader, rule);
 }
 
@@ -226,25 +227,48 @@ static void check_width(struct admi_loader *loader, struct admi_node node)
     }
 }
 
-void admi_rules_read(struct admi_loader *loader, struct admi_node node)
+static void read_item(struct admi_loader *loader, struct admi_node item, uint32_t index,
+                      struct admi_rule *rule)
+{
+    rule->index = index;
+    rule->scope_key = ADMI_NO_KEY;
+    read_rule(loader, item, rule);
+}
+
+void admi_rules_check(struct admi_loader *loader, struct admi_node node)
 {
     struct admi_policy_parts *parts = loader->parts;
     if (!admi_read_array(&loader->document, node, 1, ADMI_MAX_RULES))
         return;
     uint32_t count = admi_node_count(node), i = 0;
+    loader->rules = node;
     admi_parts_reserve_rules(parts, count);
     struct admi_node item;
     for (bool ok = admi_node_first(node, &item); ok;
          ok = admi_node_next(&loader->document, &item)) {
-        if (parts->arena.failed || loader->scratch.failed ||
-            admi_diags_full(loader->document.source.diags))
+        struct admi_rule unused = { .unit = 0 };
+        if (admi_loader_failed(loader) || admi_diags_full(loader->document.source.diags))
             return;
-        parts->rules[i].index = i;
-        parts->rules[i].scope_key = ADMI_NO_KEY;
-        read_rule(loader, item, &parts->rules[i]);
-        i++;
+        read_item(loader, item, i++, &unused);
     }
     parts->policy.rule_count = count;
-    if (loader->document.source.diags->errors == 0)
-        check_width(loader, node);
+}
+
+void admi_rules_build(struct admi_loader *loader)
+{
+    struct admi_policy_parts *parts = loader->parts;
+    struct adm_diags *diags = loader->document.source.diags;
+    uint32_t i = 0;
+    parts->rules =
+        admi_arena_allocate(&parts->arena, parts->policy.rule_count, sizeof *parts->rules);
+    parts->policy.rules = parts->rules;
+    loader->building = true;
+    diags->quiet = true;
+    struct admi_node item;
+    for (bool ok = admi_node_first(loader->rules, &item); ok && !admi_loader_failed(loader);
+         ok = admi_node_next(&loader->document, &item), i++)
+        read_item(loader, item, i, &parts->rules[i]);
+    diags->quiet = false;
+    if (!admi_loader_failed(loader))
+        check_width(loader, loader->rules);
 }

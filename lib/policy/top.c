@@ -122,7 +122,7 @@ void admi_top_read(struct admi_loader *loader)
     if (own[ADMI_TOP_UNITS].present)
         read_units(loader, own[ADMI_TOP_UNITS].node);
     if (own[ADMI_TOP_RULES].present)
-        admi_rules_read(loader, own[ADMI_TOP_RULES].node);
+        admi_rules_check(loader, own[ADMI_TOP_RULES].node);
     if (own[ADMI_TOP_ON_STATE_FAILURE].present)
         admi_allowances_read(loader, own[ADMI_TOP_ON_STATE_FAILURE].node);
     if (own[ADMI_TOP_EXAMPLES].present)
