@@ -16,6 +16,7 @@
 #include "base/utf8.h"
 #include "policy/words.h"
 #include "policy/yaml_scalar.h"
+#include "policy/yaml_text.h"
 
 #define DEPTH_MAX   64u
 #define VALUE_SHOWN 48u
@@ -40,7 +41,6 @@ struct reader {
     uint32_t documents;
     /* libyaml counts characters: where the last look-up was, in both measures. */
     uint64_t characters, bytes;
-    bool no_memory;
 };
 
 /* ---- places ---- */
@@ -48,8 +48,12 @@ struct reader {
 static uint32_t byte_offset(struct reader *reader, const yaml_mark_t *mark)
 {
     const uint8_t *text = reader->text.data;
-    if (mark->index < reader->characters) /* never further back than the start of one token */
-        reader->characters = reader->bytes = 0;
+    while (reader->characters > mark->index) { /* no further than the start of one token */
+        do
+            reader->bytes--;
+        while ((text[reader->bytes] & 0xC0) == 0x80);
+        reader->characters--;
+    }
     while (reader->characters < mark->index && reader->bytes < reader->text.length) {
         reader->bytes++;
         while (reader->bytes < reader->text.length && (text[reader->bytes] & 0xC0) == 0x80)
@@ -57,19 +61,6 @@ static uint32_t byte_offset(struct reader *reader, const yaml_mark_t *mark)
         reader->characters++;
     }
     return (uint32_t)reader->bytes;
-}
-
-const struct admi_yaml_place *admi_yaml_find(const struct admi_yaml *yaml, uint32_t json)
-{
-    uint64_t low = 0, high = yaml->place_count;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        if (yaml->places[middle].json <= json)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low == 0 ? NULL : &yaml->places[low - 1];
 }
 
 /* ---- findings ---- */
@@ -211,73 +202,11 @@ static void report_scalar(struct reader *reader, enum admi_diag kind, const yaml
     }
 }
 
-/* ---- writing JSON ---- */
-
-/* Twice the room, or what is needed; the old memory is gone only when the new one is there. */
-static bool grow(struct reader *reader, void **memory, uint64_t *capacity, uint64_t needed,
-                 uint64_t item)
-{
-    if (needed <= *capacity)
-        return true;
-    uint64_t more = *capacity < 32 ? 64 : 2 * *capacity;
-    if (more < needed)
-        more = needed;
-    void *fresh = admi_allocate(reader->yaml->allocator, more, item);
-    if (fresh == NULL) {
-        reader->no_memory = true;
-        return false;
-    }
-    admi_copy(fresh, *memory, *capacity * item);
-    admi_release(reader->yaml->allocator, *memory, *capacity, item);
-    *memory = fresh;
-    *capacity = more;
-    return true;
-}
-
-static void put(struct reader *reader, const void *bytes, uint64_t length)
-{
-    struct admi_yaml *yaml = reader->yaml;
-    void *memory = yaml->json;
-    if (!grow(reader, &memory, &yaml->capacity, yaml->length + length, 1))
-        return;
-    yaml->json = memory;
-    admi_copy(yaml->json + yaml->length, bytes, length);
-    yaml->length += length;
-}
-
-static void put_string(struct reader *reader, const uint8_t *bytes, uint64_t length)
-{
-    static const char hex[] = "0123456789abcdef";
-    uint64_t plain = 0;
-    put(reader, "\"", 1);
-    for (uint64_t i = 0; i <= length; i++) {
-        if (i < length && bytes[i] != '"' && bytes[i] != '\\' && bytes[i] >= 0x20)
-            continue;
-        put(reader, bytes + plain, i - plain);
-        plain = i + 1;
-        if (i == length)
-            break;
-        char escape[] = { '\\', (char)bytes[i], '0', '0', hex[bytes[i] >> 4], hex[bytes[i] & 15] };
-        bool control = bytes[i] < 0x20;
-        if (control)
-            escape[1] = 'u';
-        put(reader, escape, control ? 6 : 2);
-    }
-    put(reader, "\"", 1);
-}
-
 /* What is written next stands there in the YAML text. */
 static void mark_place(struct reader *reader, const yaml_mark_t *start, const yaml_mark_t *end)
 {
-    struct admi_yaml *yaml = reader->yaml;
-    void *memory = yaml->places;
     uint32_t first = byte_offset(reader, start);
-    uint32_t last = end == NULL ? first + 1 : byte_offset(reader, end);
-    if (!grow(reader, &memory, &yaml->place_capacity, yaml->place_count + 1, sizeof *yaml->places))
-        return;
-    yaml->places = memory;
-    yaml->places[yaml->place_count++] =
-        (struct admi_yaml_place){ (uint32_t)yaml->length, first, last };
+    admi_yaml_mark(reader->yaml, first, end == NULL ? first + 1 : byte_offset(reader, end));
 }
 
 /* ---- what libyaml must not see ---- */
@@ -367,12 +296,12 @@ static void begin_value(struct reader *reader)
     if (level == NULL)
         return;
     if (level->mapping) {
-        put(reader, ":", 1);
+        admi_yaml_put(reader->yaml, ":", 1);
         level->named = false;
         return;
     }
     if (level->members++ > 0)
-        put(reader, ",", 1);
+        admi_yaml_put(reader->yaml, ",", 1);
 }
 
 static void write_name(struct reader *reader, const yaml_event_t *event)
@@ -381,7 +310,7 @@ static void write_name(struct reader *reader, const yaml_event_t *event)
     const uint8_t *bytes = event->data.scalar.value;
     uint64_t length = event->data.scalar.length;
     if (level->members++ > 0)
-        put(reader, ",", 1);
+        admi_yaml_put(reader->yaml, ",", 1);
     level->name = level->name_end = (uint32_t)reader->yaml->length;
     if (event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE) {
         struct adm_bytes plain = { bytes, length };
@@ -393,7 +322,7 @@ static void write_name(struct reader *reader, const yaml_event_t *event)
             report_scalar(reader, ADMI_DIAG_KEY_NOT_STRING, event, scalar);
     }
     mark_place(reader, &event->start_mark, &event->end_mark);
-    put_string(reader, bytes, length);
+    admi_yaml_put_string(reader->yaml, bytes, length);
     level->name_end = (uint32_t)reader->yaml->length;
     level->named = true;
 }
@@ -410,9 +339,9 @@ static void write_scalar(struct reader *reader, const yaml_event_t *event)
         report_scalar(reader, ADMI_DIAG_AMBIGUOUS_SCALAR, event, scalar);
     mark_place(reader, &event->start_mark, &event->end_mark);
     if (scalar == ADMI_YAML_LITERAL)
-        put(reader, bytes, length);
+        admi_yaml_put(reader->yaml, bytes, length);
     else
-        put_string(reader, bytes, length);
+        admi_yaml_put_string(reader->yaml, bytes, length);
 }
 
 static adm_status open_level(struct reader *reader, const yaml_event_t *event, bool mapping)
@@ -430,13 +359,13 @@ static adm_status open_level(struct reader *reader, const yaml_event_t *event, b
                       "expected at most 32 levels: the document is nested too deeply");
     mark_place(reader, &event->start_mark, NULL);
     reader->levels[reader->depth++] = (struct level){ .mapping = mapping };
-    put(reader, mapping ? "{" : "[", 1);
+    admi_yaml_put(reader->yaml, mapping ? "{" : "[", 1);
     return ADM_OK;
 }
 
 static adm_status close_level(struct reader *reader)
 {
-    put(reader, innermost(reader)->mapping ? "}" : "]", 1);
+    admi_yaml_put(reader->yaml, innermost(reader)->mapping ? "}" : "]", 1);
     reader->depth--;
     return ADM_OK;
 }
@@ -508,7 +437,7 @@ static adm_status read_events(struct reader *reader, yaml_parser_t *parser)
             status = refuse(reader, ADMI_DIAG_TOO_MANY_VALUES, &event.start_mark, NULL,
                             "expected fewer values: this one is beyond the bound");
         yaml_event_delete(&event);
-        if (reader->no_memory)
+        if (reader->yaml->failed)
             return ADM_E_NOMEM;
         if (status != ADM_OK)
             return status;
@@ -579,12 +508,5 @@ adm_status admi_yaml_read(struct admi_yaml *yaml, struct adm_bytes text,
                                  (size_t)text.length);
     status = read_events(&reader, &parser);
     yaml_parser_delete(&parser);
-    return status;
-}
-
-void admi_yaml_fini(struct admi_yaml *yaml)
-{
-    admi_release(yaml->allocator, yaml->json, yaml->capacity, 1);
-    admi_release(yaml->allocator, yaml->places, yaml->place_capacity, sizeof *yaml->places);
-    *yaml = (struct admi_yaml){ .allocator = yaml->allocator };
+    return status == ADM_OK ? admi_yaml_fit(yaml) : status;
 }

@@ -24,6 +24,7 @@ struct admi_yaml {
     /* Values and names that were reported already: the first byte of each in the JSON text. */
     uint32_t flawed[ADMI_DIAGS_MAX];
     uint32_t flawed_count;
+    bool failed; /* memory was missing while it was written */
 };
 
 /*

@@ -141,18 +141,19 @@ static max_align_t elsewhere;
 
 /* ---- every allocation fails once ---- */
 
-static const char good[] = "{\"version\":\"v\",\"description\":\"d\",\"shard_by\":\"p\",\"metric_"
-                           "labels\":[\"service\"],\"units\":[\"gpu_ms\"],"
-                           "\"hard_timeout\":\"9s\",\"rules\":[{\"id\":\"a\",\"type\":"
-                           "\"concurrency\",\"unit\":\"gpu_ms\",\"partition_by\":[\"c\"],"
-                           "\"limit\":5,\"lease_ttl\":\"1s\",\"park\":\"1s\",\"match\":{\"m\":["
-                           "\"x\",\"y*\",\"z\"],\"not\":{\"t\":\"*\"}},"
-                           "\"overrides\":[{\"when\":{\"t\":\"a\"},\"limit\":9},{\"when\":{\"t\":"
-                           "\"a\"},\"off\":true},{\"when\":{\"u\":\"b\"},\"off\":true}]},"
-                           "{\"id\":\"k\",\"type\":\"pressure\",\"signal\":\"s\","
-                           "\"gt\":0.500000000000000000}],\"on_state_failure\":[{\"id\":\"e\","
-                           "\"capacity\":1,\"refill\":1,\"per\":\"1s\"}],"
-                           "\"examples\":[{\"d\":{\"c\":\"1\"},\"expect\":{\"allow\":true}}]}";
+static const char good[] =
+    "{\"version\":\"v\",\"description\":\"d\",\"shard_by\":\"p\",\"metric_"
+    "labels\":[\"service\"],\"units\":[\"gpu_ms\"],"
+    "\"hard_timeout\":\"9s\",\"rules\":[{\"id\":\"a\",\"type\":"
+    "\"concurrency\",\"unit\":\"gpu_ms\",\"partition_by\":[\"c\"],"
+    "\"limit\":5,\"lease_ttl\":\"1s\",\"park\":\"1s\",\"match\":{\"m\":["
+    "\"x\",\"y*\",\"z\"],\"not\":{\"t\":\"*\"}},"
+    "\"overrides\":[{\"when\":{\"t\":\"a\"},\"limit\":9},{\"when\":{\"t\":"
+    "\"a\"},\"off\":true},{\"when\":{\"u\":\"b\"},\"off\":true}]},"
+    "{\"id\":\"k\",\"type\":\"pressure\",\"signal\":\"s\","
+    "\"gt\":0.500000000000000000}],\"on_state_failure\":[{\"id\":\"e\","
+    "\"capacity\":1,\"refill\":1,\"per\":\"1s\"}],"
+    "\"examples\":[{\"d\":{\"c\":\"1\"},\"expect\":{\"allow\":true,\"rules\":[\"a\"]}}]}";
 
 static const char bad[] =
     "{\"version\":\"v\",\"rules\":[{\"id\":\"a\",\"type\":\"request_cap\",\"limit\":"
@@ -370,11 +371,87 @@ static void repeat(struct text *text, const char *start, const char *item, uint3
 
 #define MIB (INT64_C(1) << 20)
 
-/*
- * What is no policy by its shape is refused within 8 MiB; what looks like one until the end needs
- * what an accepted one needs.
- */
-START_TEST(refusals_are_bounded)
+/* With a rule at the end that lacks everything: by then all the others have been read. */
+static const char *end_of(adm_status expect)
+{
+    return expect == ADM_OK ? "]}" : ",{}]}";
+}
+
+static void long_array(adm_status expect, int64_t most)
+{
+    struct text text = { 0 };
+    struct text end = { 0 };
+    text_add(&end, "]}}%s", end_of(expect));
+    repeat(&text,
+           "{\"version\":\"v\",\"rules\":[{\"id\":\"r\",\"type\":\"request_cap\",\"limit\":1,"
+           "\"match\":{\"a\":[",
+           "\"aaaaaaa\"", 65520, end.bytes);
+    measure("one long array", &text, expect, most);
+    free(text.bytes);
+    free(end.bytes);
+}
+
+static void many_rules(adm_status expect, int64_t most)
+{
+    struct text text = { 0 };
+    text_add(&text, "{\"version\":\"v\",\"rules\":[");
+    for (uint32_t i = 0; i < 16380; i++)
+        text_add(&text, "%s{\"id\":\"%05u\",\"type\":\"request_cap\",\"limit\":1}",
+                 i == 0 ? "" : ",", i);
+    text_add(&text, "%s", end_of(expect));
+    measure("most rules", &text, expect, most);
+    text.length = 0;
+    text_add(&text, "{\"version\":\"v\",\"rules\":[");
+    for (uint32_t i = 0; i < 9350; i++)
+        text_add(&text,
+                 "%s{\"id\":\"%05u\",\"type\":\"quota\",\"limit\":1,\"window\":\"day\",\"match\":{"
+                 "\"c\":\"%024u\"}}",
+                 i == 0 ? "" : ",", i, i);
+    text_add(&text, "%s", end_of(expect));
+    measure("most rules with match", &text, expect, most);
+    free(text.bytes);
+}
+
+static void many_overrides(adm_status expect, int64_t most)
+{
+    static const char start[] = "{\"version\":\"v\",\"rules\":[{\"id\":\"r\",\"type\":\"quota\","
+                                "\"limit\":1,\"window\":\"day\",\"overrides\":[";
+    struct text text = { 0 };
+    text_add(&text, "%s", start);
+    for (uint32_t i = 0; i < 16376; i++)
+        text_add(&text, "%s{\"when\":{\"c\":\"%018u\"},\"limit\":1}", i == 0 ? "" : ",", i);
+    text_add(&text, "]}%s", end_of(expect));
+    measure("most overrides", &text, expect, most);
+    text.length = 0;
+    text_add(&text, "%s", start);
+    for (uint32_t i = 0; i < 3440; i++) { /* 19 values each */
+        text_add(&text, "%s{\"when\":{", i == 0 ? "" : ",");
+        for (uint32_t key = 0; key < 16; key++)
+            text_add(&text, "%s\"k%u\":\"%u\"", key == 0 ? "" : ",", key, i);
+        text_add(&text, "},\"off\":true}");
+    }
+    text_add(&text, "]}%s", end_of(expect));
+    measure("most entries", &text, expect, most);
+    ck_assert_uint_gt(text.length, 700000);
+    free(text.bytes);
+}
+
+static void many_escapes(adm_status expect, int64_t most)
+{
+    struct text text = { 0 };
+    struct text end = { 0 };
+    text_add(&end, "]}}%s", end_of(expect));
+    repeat(&text,
+           "{\"version\":\"v\",\"rules\":[{\"id\":\"r\",\"type\":\"request_cap\",\"limit\":1,"
+           "\"match\":{\"a\":[",
+           "\"\\\"\\\"\\n\\t\\\\\\\"\"", 65520, end.bytes);
+    measure("strings of escapes", &text, expect, most);
+    free(text.bytes);
+    free(end.bytes);
+}
+
+/* What is refused is refused within 8 MiB, and what was right before it does not matter. */
+START_TEST(refusals_stay_within_8_MiB)
 {
     struct text text = { 0 };
     repeat(&text, "{\"version\":\"v\",\"rules\":[", "0", 65533, "]}");
@@ -391,51 +468,72 @@ START_TEST(refusals_are_bounded)
     measure("too deep", &text, ADM_E_POLICY_INVALID, 8 * MIB);
     repeat(&text, "{\"version\":\"v\",\"rules\":[",
            "{\"id\":\"r\",\"type\":\"request_cap\",\"limit\":1}", 16383, "]}");
-    measure("one id", &text, ADM_E_POLICY_INVALID, 16 * MIB);
-    repeat(&text,
-           "{\"version\":\"v\",\"rules\":[{\"id\":\"r\",\"type\":\"request_cap\",\"limit\":1,"
-           "\"match\":{\"a\":[",
-           "\"aaaaaaa\"", 65520, "]}},5]}");
-    measure("one value", &text, ADM_E_POLICY_INVALID, 16 * MIB);
+    measure("one id", &text, ADM_E_POLICY_INVALID, 8 * MIB);
+    text.length = 0;
+    text_add(&text, "{\"version\":\"v\"");
+    for (uint32_t i = 0; i < 65530; i++)
+        text_add(&text, ",\"%05u\":\"a\"", i);
+    text_add(&text, "}");
+    measure("different names", &text, ADM_E_POLICY_INVALID, 8 * MIB);
     free(text.bytes);
+    long_array(ADM_E_POLICY_INVALID, 8 * MIB);
+    many_rules(ADM_E_POLICY_INVALID, 8 * MIB);
+    many_overrides(ADM_E_POLICY_INVALID, 8 * MIB);
+    many_escapes(ADM_E_POLICY_INVALID, 8 * MIB);
 }
 END_TEST
 
 START_TEST(accepted_policies_stay_within_16_MiB)
 {
-    struct text text = { 0 };
-    repeat(&text,
-           "{\"version\":\"v\",\"rules\":[{\"id\":\"r\",\"type\":\"request_cap\",\"limit\":1,"
-           "\"match\":{\"a\":[",
-           "\"aaaaaaa\"", 65520, "]}}]}");
-    measure("one long array", &text, ADM_OK, 16 * MIB);
-    text.length = 0;
-    text_add(&text, "{\"version\":\"v\",\"rules\":[");
-    for (uint32_t i = 0; i < 16383; i++)
-        text_add(&text, "%s{\"id\":\"%05u\",\"type\":\"request_cap\",\"limit\":1}",
-                 i == 0 ? "" : ",", i);
-    text_add(&text, "]}");
-    measure("most rules", &text, ADM_OK, 16 * MIB);
-    text.length = 0;
-    text_add(&text, "{\"version\":\"v\",\"rules\":[");
-    for (uint32_t i = 0; i < 9350; i++)
-        text_add(&text,
-                 "%s{\"id\":\"%05u\",\"type\":\"quota\",\"limit\":1,\"window\":\"day\",\"match\":{"
-                 "\"c\":\"%024u\"}}",
-                 i == 0 ? "" : ",", i, i);
-    text_add(&text, "]}");
-    measure("most rules with match", &text, ADM_OK, 16 * MIB);
-    text.length = 0;
-    text_add(&text, "{\"version\":\"v\",\"rules\":[{\"id\":\"r\",\"type\":\"quota\",\"limit\":1,"
-                    "\"window\":\"day\",\"overrides\":[");
-    for (uint32_t i = 0; i < 16378; i++)
-        text_add(&text, "%s{\"when\":{\"c\":\"%018u\"},\"limit\":1}", i == 0 ? "" : ",", i);
-    text_add(&text, "]}]}");
-    measure("most overrides", &text, ADM_OK, 16 * MIB);
-    ck_assert_uint_gt(text.length, 750000);
-    free(text.bytes);
+    long_array(ADM_OK, 16 * MIB);
+    many_rules(ADM_OK, 16 * MIB);
+    many_overrides(ADM_OK, 16 * MIB);
+    many_escapes(ADM_OK, 16 * MIB);
 }
 END_TEST
+
+#if BUILD_HAS_YAML
+static void measure_yaml(const char *what, const char *start, const char *item, uint32_t count,
+                         const char *end, adm_status expect)
+{
+    struct text text = { 0 };
+    text_add(&text, "version: v\n%s", start);
+    for (uint32_t i = 0; i < count && text.length + strlen(item) + strlen(end) < (size_t)1 << 20;
+         i++)
+        text_add(&text, "%s", item);
+    text_add(&text, "%s", end);
+    measure_as(what, &text, ADM_POLICY_YAML, expect, (expect == ADM_OK ? 16 : 8) * MIB);
+    free(text.bytes);
+}
+
+/* Texts that only YAML has: in JSON one of their bytes is up to three. */
+static void measure_yaml_texts(const char *rules, adm_status expect)
+{
+    struct text end = { 0 };
+    text_add(&end, "\"\n%s", rules);
+    measure_yaml("one long string", "description: \"", "\\a", UINT32_MAX, end.bytes, expect);
+    measure_yaml("lines of a block", "description: |\n", "\n", UINT32_MAX, rules, expect);
+    measure_yaml("lines of words", "description: |\n", "  a\n", UINT32_MAX, rules, expect);
+    measure_yaml("folded lines", "description: >-\n", "  a\n", UINT32_MAX, rules, expect);
+    measure_yaml("comments", "", "# no\n", UINT32_MAX, rules, expect);
+    measure_yaml("blanks", "", " \n", UINT32_MAX, rules, expect);
+    end.length = 0;
+    text_add(&end, "]}}\n%s", expect == ADM_OK ? "" : "- {}\n");
+    measure_yaml("many strings", "rules:\n- {id: r, type: request_cap, limit: 1, match: {a: [",
+                 "\"\\a\\a\\a\\a\\a\\a\\a\",", 65520, end.bytes, expect);
+    measure_yaml("many names", "rules:\n- ", "{\"\\a\\a\\a\":\"\\a\\a\\a\"}\n- ", 65520, "{}\n",
+                 ADM_E_POLICY_INVALID);
+    free(end.bytes);
+}
+
+START_TEST(yaml_texts_stay_within_the_same_bounds)
+{
+    measure_yaml_texts("rules:\n- {id: r, type: request_cap, limit: 1}\n", ADM_OK);
+    measure_yaml_texts("rules:\n- {id: r, type: request_cap, limit: 1}\n- {}\n",
+                       ADM_E_POLICY_INVALID);
+}
+END_TEST
+#endif
 
 int main(void)
 {
@@ -448,8 +546,11 @@ int main(void)
 #endif
     tcase_add_test(cases, large_policy_survives_every_failing_allocation_of_the_host);
     tcase_add_test(cases, table_load_survives_every_failing_allocation);
-    tcase_add_test(cases, refusals_are_bounded);
+    tcase_add_test(cases, refusals_stay_within_8_MiB);
     tcase_add_test(cases, accepted_policies_stay_within_16_MiB);
+#if BUILD_HAS_YAML
+    tcase_add_test(cases, yaml_texts_stay_within_the_same_bounds);
+#endif
     suite_add_tcase(suite, cases);
     return run_suite(suite);
 }
