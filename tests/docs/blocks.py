@@ -127,11 +127,11 @@ def cpp(tree, block):
     program = re.search(r"^int main\(", block.content, re.MULTILINE) is not None
     source = block.content
     if block.marks == ["body"]:
-        source = "#include <admit.hpp>\n#include <iostream>\nint body();\nint body()\n{\n#line 1\n%s\nreturn 0;\n}\n" % source
+        source = "#include <admit/queue.hpp>\n#include <iostream>\nint body();\nint body()\n{\n#line 1\n%s\nreturn 0;\n}\n" % source
     elif not program:
-        source = "#include <admit.hpp>\n#include <iostream>\n#line 1\n" + source
+        source = "#include <admit/queue.hpp>\n#include <iostream>\n#line 1\n" + source
     header = os.path.join(tree.root, "bindings", "cpp")
-    if not os.path.exists(os.path.join(header, "admit.hpp")):
+    if not os.path.exists(os.path.join(header, "admit", "admit.hpp")):
         raise Skip("bindings/cpp is not here")
     # GCC 12 sees a string that could overlap with itself inside of its own library.
     return compile_source(tree, compiler, ["-std=c++17", "-I" + header, "-Wno-restrict"], ".cpp", source, program)
