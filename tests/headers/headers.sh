@@ -1,10 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Every public header stands alone, in C99 and in C++11, and no struct of the ABI has hidden bytes.
+# Every public header stands alone, in C99 and in C++11, and no struct of the ABI has hidden bytes. The headers of the
+# C++ binding stand alone in C++17 and C++20.
 #
-#       headers.sh HEADER-FOLDER CC CXX CLANG        TAP on standard output
+#       headers.sh HEADER-FOLDER CC CXX CLANG CXX-HEADER-FOLDER        TAP on standard output
 #
-# CC, CXX and CLANG are commands; "" for one that is not there. HEADER-FOLDER holds admit/*.h.
+# CC, CXX and CLANG are commands; "" for one that is not there. HEADER-FOLDER holds admit/*.h, CXX-HEADER-FOLDER
+# admit/*.hpp.
 #
 # Hidden bytes (rule: a struct that the caller allocates has none) are looked for by each compiler for its own target,
 # and by clang for five. Where pointers have 32 bits and uint64_t is aligned to 8 (armv7), a lone pointer before a
@@ -12,8 +14,8 @@
 # place for the caller and the library, is never read, and is never at the end, where a later member could move into it.
 # testing.h is left out: it promises no ABI.
 set -u
-include=${1:?usage: headers.sh HEADER-FOLDER CC CXX CLANG}
-cc=$2 cxx=$3 clang=$4
+include=${1:?usage: headers.sh HEADER-FOLDER CC CXX CLANG CXX-HEADER-FOLDER}
+cc=$2 cxx=$3 clang=$4 cxx_include=$5
 dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 
@@ -74,6 +76,23 @@ for header in $headers; do
     else
         skip "$header alone, C++11" "no C++ compiler"
     fi
+done
+
+cxx_alone() { # cxx_alone FOLDER HEADER STANDARD
+    printf '#include <admit/%s>\n#include <admit/%s>\n' "$2" "$2" >"$dir/alone.cpp"
+    # shellcheck disable=SC2086
+    $cxx -std=$3 $flags -Wshadow -Wconversion -Wold-style-cast -fno-rtti -I"$include" -I"$1" "$dir/alone.cpp" \
+        >"$dir/log" 2>&1
+}
+for header in $(cd "$cxx_include/admit" && echo *.hpp); do
+    for standard in c++17 c++20; do
+        if [ -n "$cxx" ]; then
+            cxx_alone "$cxx_include" "$header" $standard
+            result $? "$header alone, $standard"
+        else
+            skip "$header alone, $standard" "no C++ compiler"
+        fi
+    done
 done
 
 # ---- without a C library, for five targets ------------------------------------------------------------
@@ -164,6 +183,17 @@ struct adm_bad {
 };
 #endif
 END
+
+if [ -n "$cxx" ]; then
+    printf '#ifndef BAD_HPP\n#define BAD_HPP\ninline std::string bad() { return {}; }\n#endif\n' >"$dir/bad/admit/bad.hpp"
+    echo "nothing was found" >"$dir/note"
+    if cxx_alone "$dir/bad" bad.hpp c++17; then
+        cp "$dir/note" "$dir/log"
+        result 1 "caught: a C++ header that includes too little"
+    else
+        result 0 "caught: a C++ header that includes too little"
+    fi
+fi
 
 echo "1..$number"
 [ "$failed" -eq 0 ]

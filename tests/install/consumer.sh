@@ -67,6 +67,7 @@ ok $? "a static link names them"
 
 c_warnings="-std=c99 -Wall -Wextra -Wpedantic -Werror"
 cxx_warnings="-std=c++11 -x c++ -Wall -Wextra -Wpedantic -Werror"
+binding_warnings="-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror"
 
 # shellcheck disable=SC2086
 {
@@ -109,6 +110,16 @@ cxx_warnings="-std=c++11 -x c++ -Wall -Wextra -Wpedantic -Werror"
     else
         skip "C++, shared" "there is no C++ compiler"
     fi
+    for standard in c++17 c++20; do
+        if echo 'int main() { return 0; }' | $cxx -std=$standard -x c++ -o "$dir/probe" - >/dev/null 2>&1; then
+            $cxx -std=$standard $binding_warnings $cflags -o "$dir/binding" "$source/consumer.cpp" $libs >"$dir/log" 2>&1
+            ok $? "C++ binding, $standard: builds with the installed headers"
+            "$dir/binding" >"$dir/log" 2>&1
+            ok $? "C++ binding, $standard: runs"
+        else
+            skip "C++ binding, $standard" "there is no C++ compiler that knows it"
+        fi
+    done
 
     $cc -std=c11 -Wall -Wextra -Wpedantic -Werror $(pkg-config --cflags admit-testing) -o "$dir/contract" \
         "$source/contract.c" $(pkg-config --libs admit-testing) -pthread >"$dir/log" 2>&1
