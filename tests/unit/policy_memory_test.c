@@ -101,6 +101,16 @@ __attribute__((visibility("default"))) void free(void *memory)
     next(memory);
 }
 
+/* A sanitizer's would not come past malloc. */
+__attribute__((visibility("default"))) char *strdup(const char *text)
+{
+    size_t bytes = strlen(text) + 1;
+    char *copy = malloc(bytes);
+    if (copy != NULL)
+        memcpy(copy, text, bytes);
+    return copy;
+}
+
 /* ---- the host's allocator ---- */
 
 static void *allocate(void *self, uint64_t bytes)
