@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* admit validate: is each policy one that a gate would take, and if not, where not. */
+/*
+ * admit validate: is each policy one that a gate would take, and if not, where not; and admit lint:
+ * what in it is legal but suspicious.
+ */
 #include "cli.h"
 #include "json.h"
 
@@ -10,7 +13,7 @@ enum { FORMAT_TEXT, FORMAT_JSON };
 struct summary {
     int code; /* the worst so far */
     int format;
-    bool quiet;
+    bool lint, quiet, strict;
     unsigned files;
     struct tally tally;
 };
@@ -26,7 +29,9 @@ static void print_text(const struct summary *summary, const struct input *input,
     struct source source = input_source(input);
 
     findings_print(stderr, diags, &source);
-    if (status == ADM_OK && !summary->quiet)
+    if (status == ADM_OK && summary->lint && diags == NULL && !summary->quiet)
+        printf("%s: nothing to say\n", input->name);
+    else if (status == ADM_OK && !summary->lint && !summary->quiet)
         printf("%s: valid, version %s, %" PRIu64 " rule%s\n", input->name,
                adm_policy_version(policy), adm_policy_rule_count(policy),
                adm_policy_rule_count(policy) == 1 ? "" : "s");
@@ -66,7 +71,7 @@ static void check(struct summary *summary, const char *path)
         return;
     }
     options.file = input.name;
-    options.flags = policy_flags(input.name);
+    options.flags = policy_flags(input.name) | (summary->lint ? ADM_POLICY_LINT : 0);
     adm_status status =
         adm_policy_load((struct adm_bytes){ input.text, input.length }, &options, &policy, &diags);
     if (summary->format == FORMAT_JSON)
@@ -77,6 +82,8 @@ static void check(struct summary *summary, const char *path)
     summary->files++;
     if (status != ADM_OK)
         worse(summary, status_exit_code(status));
+    else if (summary->strict && diags != NULL)
+        worse(summary, CLI_WARNINGS);
     adm_diags_free(diags);
     adm_policy_unref(policy);
     input_free(&input);
@@ -86,7 +93,7 @@ static int run(const struct command *command, int argc, char **argv)
 {
     static const char *const formats[] = { "text", "json", NULL };
     struct flags flags = { .command = command, .argc = argc, .argv = argv };
-    struct summary summary = { .code = CLI_OK };
+    struct summary summary = { .code = CLI_OK, .lint = command == &command_lint };
     int letter;
 
     while ((letter = flags_next(&flags)) != FLAG_END) {
@@ -95,6 +102,9 @@ static int run(const struct command *command, int argc, char **argv)
             summary.format = flag_choice(command, "format", flags.value, formats);
             if (summary.format < 0)
                 return CLI_USAGE;
+            break;
+        case 's':
+            summary.strict = true;
             break;
         case 'q':
             summary.quiet = true;
@@ -116,9 +126,16 @@ static int run(const struct command *command, int argc, char **argv)
     return summary.code;
 }
 
-static const struct flag flag_table[] = {
+static const struct flag validate_flags[] = {
     { "format", 'f', "text|json", "how findings are printed (json: on standard output)" },
     { "quiet", 'q', NULL, "say nothing of valid files" },
+    { NULL, 0, NULL, NULL },
+};
+
+static const struct flag lint_flags[] = {
+    { "format", 'f', "text|json", "how findings are printed (json: on standard output)" },
+    { "quiet", 'q', NULL, "say nothing of files without findings" },
+    { "strict", 's', NULL, "exit with 5 when there is a finding" },
     { NULL, 0, NULL, NULL },
 };
 
@@ -128,6 +145,17 @@ const struct command command_validate = {
     .summary = "Check policy documents",
     .details = "Findings go to standard error as file:line:col: error[CODE]: /pointer: message.\n"
                "\"-\" is standard input. Exit code 3 when a document is not valid.\n",
-    .flags = flag_table,
+    .flags = validate_flags,
+    .run = run,
+};
+
+const struct command command_lint = {
+    .name = "lint",
+    .operands = "FILE...",
+    .summary = "Say what is legal but suspicious",
+    .details =
+        "Findings are warnings, which 'admit explain-code' explains. Exit code 3 when a policy\n"
+        "is not valid; with --strict 5 when there are warnings only.\n",
+    .flags = lint_flags,
     .run = run,
 };

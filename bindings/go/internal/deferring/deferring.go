@@ -133,7 +133,7 @@ func NewHold() *Hold {
 	return hold
 }
 
-// Set says whether answers are held back from now on.
+// Set says whether answers are kept waiting from now on.
 func (h *Hold) Set(holds bool) {
 	if holds {
 		C.hold_set(h.c, 1)
