@@ -10,6 +10,7 @@
 #include "replay.h"
 
 #include <inttypes.h>
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -379,9 +380,17 @@ static void write_script(FILE *out, const struct replay_plot *plot, const struct
 int plot_draw(const struct replay_plot *plot, const struct replay *replay, const char *path)
 {
     FILE *script = gnuplot_script();
+    /* gnuplot reads a point as a point, whatever the locale of this process writes for it. */
+    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
 
-    if (script == NULL)
+    if (script == NULL || c == (locale_t)0) {
+        if (script != NULL)
+            fclose(script);
         return CLI_ENVIRONMENT;
+    }
+    locale_t before = uselocale(c);
     write_script(script, plot, replay);
+    uselocale(before);
+    freelocale(c);
     return gnuplot_run(script, path);
 }
