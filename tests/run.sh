@@ -20,6 +20,7 @@
 #       CC, CXX                 the compilers
 #   read by the tests themselves, for longer soaks and other material:
 #       ADMIT_SIMULATE_OPERATIONS=N   operations of the comparison of a gate with the exact model, for instance 100000000
+#       TESTS_GO=all            the Go binding with every Go of this machine, not only the first; or a list of commands
 #       ADMIT_TEST_OFFLINE=1    install no parser from the network (the test that wants it skips)
 #       ADMIT_JSON_TEST_SUITE=FOLDER, ADMIT_REFMODEL=FILE   public JSON texts, a reference model; without them tests skip
 set -u

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # The tests of the Go binding against the library of a build tree.  go.sh SOURCE-ROOT BUILD-ROOT
 #
-# With the `go` of the path, and with the distribution's own (/usr/bin/go) where that is another one: what is new in
-# one must not be needed in the other. TESTS_GO="COMMAND ..." runs these instead. No network. TAP on standard output:
-# one line for each test that has no tests inside it.
+# With the `go` of the path. TESTS_GO=all: also with the distribution's own (/usr/bin/go) where that is another one,
+# because what is new in one must not be needed in the other. TESTS_GO="COMMAND ..." runs these instead. No network.
+# TAP on standard output: one line for each test that has no tests inside it.
 set -u
 source=$(CDPATH= cd -- "$1" && pwd) || exit 99
 build=$(CDPATH= cd -- "$2" && pwd) || exit 99
@@ -38,15 +38,17 @@ CGO_ENABLED=1
 unset GOOS GOARCH GOEXPERIMENT LD_PRELOAD CGO_CFLAGS CGO_LDFLAGS
 export PKG_CONFIG_PATH LD_LIBRARY_PATH GOCACHE GOPATH GOENV GOFLAGS GOPROXY GOTOOLCHAIN CGO_ENABLED
 
-if [ -n "${TESTS_GO:-}" ]; then
-    commands=$TESTS_GO
-else
-    commands=$(command -v go)
-    if [ -x /usr/bin/go ] && [ "$(readlink -f /usr/bin/go)" != "$(readlink -f "${commands:-/usr/bin/go}")" ]; then
+commands=$(command -v go) || commands=
+[ -n "$commands" ] || [ ! -x /usr/bin/go ] || commands=/usr/bin/go
+case ${TESTS_GO:-} in
+'') ;;
+all)
+    if [ -x /usr/bin/go ] && [ "$(readlink -f /usr/bin/go)" != "$(readlink -f "$commands")" ]; then
         commands="$commands /usr/bin/go"
     fi
-    [ -n "$commands" ] || [ ! -x /usr/bin/go ] || commands=/usr/bin/go
-fi
+    ;;
+*) commands=$TESTS_GO ;;
+esac
 if [ -z "$commands" ]; then
     echo "1..0 # SKIP go is not installed"
     exit 0
