@@ -506,11 +506,14 @@ END_TEST
 static void measure_yaml(const char *what, const char *start, const char *item, uint32_t count,
                          const char *end, adm_status expect)
 {
-    struct text text = { 0 };
+    struct text text = { 0 }, items = { 0 };
+    for (uint32_t i = 0; i < 60; i++)
+        text_add(&items, "%s", item);
     text_add(&text, "version: v\n%s", start);
-    for (uint32_t i = 0; i < count && text.length + strlen(item) + strlen(end) < (size_t)1 << 20;
-         i++)
-        text_add(&text, "%s", item);
+    for (uint32_t i = 0;
+         i < count / 60 && text.length + items.length + strlen(end) < (size_t)1 << 20; i++)
+        text_add(&text, "%s", items.bytes);
+    free(items.bytes);
     text_add(&text, "%s", end);
     measure_as(what, &text, ADM_POLICY_YAML, expect, (expect == ADM_OK ? 16 : 8) * MIB);
     free(text.bytes);
