@@ -29,6 +29,7 @@ is_here() {
     python-asgi) some_python_has uvicorn fastapi ;;
     python-wheel) some_python_has mesonpy pip venv ;;
     jsonschema) some_python_has jsonschema ;;
+    nlohmann-json) has_library nlohmann_json nlohmann/json.hpp ;;
     *) return 1 ;;
     esac
 }
@@ -54,6 +55,7 @@ packages_of() {
     python-asgi) echo "python3-uvicorn python3-fastapi" ;;
     python-wheel) echo "python3-mesonpy python3-pip python3-venv" ;;
     jsonschema) echo "python3-jsonschema" ;;
+    nlohmann-json) echo "nlohmann-json3-dev" ;;
     *) echo "$1" ;;
     esac
 }

@@ -171,7 +171,7 @@ if ! install_missing "$logs/packages.log" compiler meson ninja pkg-config libcjs
 fi
 # These only widen what is tested; without them some tests skip, and say so. One by one: a package that a
 # distribution does not have must not keep the others away.
-for optional in compiler-c++ comma-locale python-binding python-asgi python-wheel go scdoc mandoc gnuplot jsonschema; do
+for optional in compiler-c++ comma-locale python-binding python-asgi python-wheel go scdoc mandoc gnuplot jsonschema nlohmann-json; do
     install_missing "$logs/$optional.log" "$optional" 2>>"$logs/optional.log" || true
 done
 
