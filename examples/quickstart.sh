@@ -38,7 +38,7 @@ cd "$root"
 
 mkdir -p build
 . examples/install_packages.sh
-install_missing "$log" compiler meson ninja pkg-config libcjson libxxhash libyaml || exit 1
+install_missing "$log" compiler meson ninja pkg-config libxxhash libyaml || exit 1
 
 # "quiet COMMAND": no output, unless it fails.
 quiet() {

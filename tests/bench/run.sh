@@ -10,7 +10,7 @@ build=build/bench
 log=build/bench.log
 mkdir -p build
 . examples/install_packages.sh
-install_missing "$log" compiler meson ninja pkg-config libcjson libxxhash check || exit 1
+install_missing "$log" compiler meson ninja pkg-config libcjson libxxhash libyaml check || exit 1
 quiet() {
     "$@" >"$log" 2>&1 || {
         cat "$log" >&2
