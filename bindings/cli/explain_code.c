@@ -9,13 +9,13 @@
 
 enum { FORMAT_TEXT, FORMAT_JSON };
 
-static const char prefix[] = "ADM-D-";
+#define PREFIX "ADM-D-"
 
 /* "ADM-D-214", "adm-d-214", "214" and "exponent" all name the same entry. */
 static bool names(const struct diagnostic_text *entry, const char *word)
 {
     return strcasecmp(entry->id, word) == 0 ||
-           strcasecmp(entry->id + sizeof prefix - 1, word) == 0 ||
+           strcasecmp(entry->id + sizeof PREFIX - 1, word) == 0 ||
            strcasecmp(entry->name, word) == 0;
 }
 
