@@ -171,10 +171,11 @@ def result_of(kind: type[BaseException] | None) -> Result:
 class Decision:
     """The answer to one request. A value: it never changes, and nothing in it points into the gate."""
 
-    __slots__ = ("_raw", "_lease")
+    __slots__ = ("_raw", "_gate", "_lease")
 
     _raw: bytes
-    _lease: Lease | None
+    _gate: Gate | None
+    _lease: Lease | None  # not there until somebody asks for it: most of the cost of a decision
 
     def __init__(self) -> None:
         raise TypeError("a Decision comes from Gate.admit()")
@@ -239,7 +240,14 @@ class Decision:
     @property
     def lease(self) -> Lease | None:
         """What is held or may be settled; None: nothing is."""
-        return self._lease
+        try:
+            return self._lease
+        except AttributeError:
+            pass
+        high, low = _ID(self._raw, _LEASE)
+        lease = Lease(self._gate, high, low) if self._gate is not None and (high or low) else None
+        _set_lease(self, lease)
+        return lease
 
     @property
     def id(self) -> str:
@@ -285,6 +293,7 @@ class Decision:
 _new: Callable[[type[Decision]], Decision] = object.__new__
 _slot_of: Any = Decision
 _set_raw = _slot_of._raw.__set__
+_set_gate = _slot_of._gate.__set__
 _set_lease = _slot_of._lease.__set__
 
 
@@ -296,8 +305,7 @@ def make_decision(gate: Gate | None, view: Any) -> Decision:
         raw = view[:HEADER + used]
     decision = _new(Decision)
     _set_raw(decision, raw)
-    high, low = _ID(raw, _LEASE)
-    _set_lease(decision, Lease(gate, high, low) if gate is not None and (high or low) else None)
+    _set_gate(decision, gate)
     return decision
 
 

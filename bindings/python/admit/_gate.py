@@ -263,9 +263,14 @@ class Gate:
               amounts: Mapping[str, int] | None = None, attempt: Text | None = None,
               timeout: float | None = None) -> Decision:
         """Ask for permission to start one unit of work. A denial is an answer, not an exception."""
-        slot = self._slot()
+        # Written out where a call of our own would cost as much as what it does.
+        try:
+            slot = self._slots.pop()
+        except IndexError:
+            slot = self._slot()
         if type(descriptors) is Request:
-            self._only(descriptors, cost, amounts)
+            if descriptors._gate is not self or cost != 1 or amounts is not None:
+                self._only(descriptors, cost, amounts)
             if attempt is None and timeout is None:
                 status = _admit_prepared(self._handle, descriptors._pointer, b"", 0, 0, slot[0])
             else:
