@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Measure the plain backend on this machine, and say what was measured.
+# Measure the plain backend and the bindings on this machine, and say what was measured.
 #
 #       sh tests/bench/run.sh [ROUNDS]
 set -eu
@@ -20,7 +20,7 @@ quiet() {
 }
 if [ ! -f "$build/build.ninja" ]; then
     rm -rf "$build"
-    quiet meson setup "$build" --buildtype=release
+    quiet meson setup "$build" --buildtype=release -Dpython=auto
 fi
 quiet ninja -C "$build" tests/bench/bench_plain
 
@@ -43,6 +43,20 @@ if command -v go >/dev/null 2>&1; then
 else
     echo "go        not here: the Go binding was not measured"
 fi
+
+# The Python package beside a loop in C, and ASGI with the middleware beside ASGI without it.
+echo
+package=$(ninja -C "$build" -t targets all | sed -n 's|^\(bindings/python/admit/[^/:]*\): .*|\1|p')
+[ -z "$package" ] || quiet ninja -C "$build" $package
+measured=
+for interpreter in python3 /usr/bin/python3; do
+    if PYTHONPATH=$build/bindings/python "$interpreter" -c 'import admit' >/dev/null 2>&1; then
+        PYTHONPATH=$build/bindings/python "$interpreter" tests/bench/bench_python.py
+        measured=yes
+        break
+    fi
+done
+[ -n "$measured" ] || echo "python    no Python here has what the package needs: it was not measured"
 cat <<'TEXT'
 
 Read it so: ns is the median of the clean windows. The other columns are the median and the quartiles of the ratio within
