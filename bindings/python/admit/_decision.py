@@ -46,6 +46,7 @@ def _at(field: str) -> int:
     return offset
 
 
+_release = lib.shim_release
 HEADER = _at("names")
 _U32 = struct.Struct("=I").unpack_from
 _U64 = struct.Struct("=Q").unpack_from
@@ -83,9 +84,12 @@ class Lease:
 
     def release(self, result: Result = "ok") -> Outcome:
         """Give it back: held units return now. ``result`` says how the work ended; it goes to metrics only."""
-        number = result_number(result)
+        number = 0 if result == "ok" else result_number(result)
         self._released = True
-        return outcome_of(self._gate._lease_call(lib.shim_release, self._high, self._low, number), "cannot release")
+        answer: int = _release(self._gate._handle, self._high, self._low, number)
+        if answer >= 0:  # what nearly always happens, without calls of our own
+            return OUTCOMES[answer]  # type: ignore[return-value]
+        return outcome_of(self._gate._lease_answer(answer), "cannot release")
 
     def renew(self) -> Outcome:
         """Another time to live, from now: renewed, or lost."""
@@ -175,7 +179,7 @@ class Decision:
 
     _raw: bytes
     _gate: Gate | None
-    _lease: Lease | None  # not there until somebody asks for it: most of the cost of a decision
+    _lease: Lease | None | bool  # True until somebody asks for it: making it is much of the cost of a decision
 
     def __init__(self) -> None:
         raise TypeError("a Decision comes from Gate.admit()")
@@ -240,13 +244,11 @@ class Decision:
     @property
     def lease(self) -> Lease | None:
         """What is held or may be settled; None: nothing is."""
-        try:
-            return self._lease
-        except AttributeError:
-            pass
-        high, low = _ID(self._raw, _LEASE)
-        lease = Lease(self._gate, high, low) if self._gate is not None and (high or low) else None
-        _set_lease(self, lease)
+        lease = self._lease
+        if isinstance(lease, bool):
+            high, low = _ID(self._raw, _LEASE)
+            lease = Lease(self._gate, high, low) if self._gate is not None and (high or low) else None
+            _set_lease(self, lease)
         return lease
 
     @property
@@ -306,6 +308,7 @@ def make_decision(gate: Gate | None, view: Any) -> Decision:
     decision = _new(Decision)
     _set_raw(decision, raw)
     _set_gate(decision, gate)
+    _set_lease(decision, True)
     return decision
 
 

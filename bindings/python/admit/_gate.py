@@ -377,7 +377,9 @@ class Gate:
         fail(status, doing)
 
     def _lease_call(self, call: Any, high: int, low: int, *rest: Any) -> int:
-        answer: int = call(self._handle, high, low, *rest)
+        return self._lease_answer(call(self._handle, high, low, *rest))
+
+    def _lease_answer(self, answer: int) -> int:
         if answer == _CLOSED:
             raise Closed("the gate of this lease is closed")
         return answer
