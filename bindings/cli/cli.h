@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 /* Exit codes: documented in admit(1), and tested. */
 enum {
@@ -109,6 +110,17 @@ struct input {
 /* The whole file, "-" is stdin; false after an error on stderr. Leaves when there is no memory. */
 bool input_read(const char *path, size_t max, struct input *out);
 void input_free(struct input *input);
+
+/* ---- output files --------------------------------------------------------------------------- */
+
+/*
+ * A new file in the folder of path: its descriptor, or -1 and errno. *out_temporary is its name, to
+ * be freed in both cases.
+ */
+int replacement_open(const char *path, char **out_temporary);
+
+/* It is on the disk, has this mode, and is path now; false and errno: path is as it was. */
+bool replacement_commit(int file, const char *temporary, const char *path, mode_t mode);
 
 /* ---- findings of the loader ----------------------------------------------------------------- */
 

@@ -201,12 +201,10 @@ static bool replace(const char *path, const char *text, size_t length)
         free(real);
         return false;
     }
-    char *temporary = cli_allocate(strlen(real) + sizeof ".XXXXXX");
-    stpcpy(stpcpy(temporary, real), ".XXXXXX");
-    int file = mkstemp(temporary);
+    char *temporary;
+    int file = replacement_open(real, &temporary);
     bool good = file >= 0 && write_all(file, text, length) &&
-                fchmod(file, old.st_mode & 07777) == 0 && fsync(file) == 0 &&
-                rename(temporary, real) == 0;
+                replacement_commit(file, temporary, real, old.st_mode & 07777);
     if (!good) {
         cli_error("cannot write %s: %s", path, strerror(errno));
         if (file >= 0)

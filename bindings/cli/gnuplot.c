@@ -83,8 +83,8 @@ static bool publish(int picture, const char *temporary, const char *path)
     mode_t mask = umask(0);
 
     umask(mask);
-    if (fstat(picture, &made) == 0 && made.st_size > 0 && fchmod(picture, 0666 & ~mask) == 0 &&
-        fsync(picture) == 0 && rename(temporary, path) == 0)
+    if (fstat(picture, &made) == 0 && made.st_size > 0 &&
+        replacement_commit(picture, temporary, path, 0666 & ~mask))
         return true;
     cli_error("cannot write %s: %s", path, errno != 0 ? strerror(errno) : "no picture came");
     return false;
@@ -92,12 +92,11 @@ static bool publish(int picture, const char *temporary, const char *path)
 
 int gnuplot_run(FILE *script, const char *path)
 {
-    char *temporary = cli_allocate(strlen(path) + sizeof ".XXXXXX");
+    char *temporary;
     int code = CLI_OK, error;
 
-    stpcpy(stpcpy(temporary, path), ".XXXXXX");
     errno = 0;
-    int picture = mkstemp(temporary);
+    int picture = replacement_open(path, &temporary);
     if (picture < 0) {
         cli_error("cannot write %s: %s", path, strerror(errno));
         free(temporary);
