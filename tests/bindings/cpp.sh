@@ -12,7 +12,7 @@ flags='-fno-rtti -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wcast-qual -Wol
 number=0
 failed=0
 for cxx in g++ clang++; do
-    for standard in c++17 c++20; do
+    for standard in c++17 c++20 c++2b; do
         number=$((number + 1))
         printf 'int main() { return 0; }\n' >"$dir/probe.cpp"
         if ! $cxx -std=$standard -o "$dir/probe" "$dir/probe.cpp" >"$dir/log" 2>&1; then
@@ -34,5 +34,22 @@ for cxx in g++ clang++; do
         fi
     done
 done
+# What they cannot do without is said, rather than shown by what the compiler then stumbles over.
+refused() { # refused NAME FLAGS
+    number=$((number + 1))
+    printf '#include <admit/queue.hpp>\nint main() { return 0; }\n' >"$dir/probe.cpp"
+    # shellcheck disable=SC2086
+    if ! command -v g++ >/dev/null; then
+        echo "ok $number - refused: $1 # SKIP there is no g++"
+    elif ! g++ $2 -fsyntax-only -I"$source/include" -I"$source/bindings/cpp" "$dir/probe.cpp" >"$dir/log" 2>&1 &&
+        grep -q 'need C++17 and exceptions' "$dir/log"; then
+        echo "ok $number - refused: $1"
+    else
+        echo "not ok $number - refused: $1"
+        failed=$((failed + 1))
+    fi
+}
+refused 'an older standard' -std=c++14
+refused 'no exceptions' '-std=c++17 -fno-exceptions'
 echo "1..$number"
 [ "$failed" -eq 0 ]

@@ -37,6 +37,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -50,6 +51,37 @@ namespace admit {
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
+namespace detail {
+
+template <class Text>
+using IfText = std::enable_if_t<std::is_convertible_v<const Text &, std::string_view> &&
+                                    !std::is_same_v<Text, std::nullptr_t>,
+                                int>;
+/* Braces are a Request, never a struct of C. */
+template <class Raw> using IfRequest = std::enable_if_t<std::is_same_v<Raw, adm_request>, int>;
+
+} /* namespace detail */
+
+/* What a Request is made of in braces: a key, or its id from Gate::key(), and a value. */
+class Descriptor {
+public:
+    /* Of deduced types, which braces have not: two strings in braces are in C++20 as well one
+     * string_view, from the one address to the other. */
+    template <class Key, class Value, detail::IfText<Key> = 0, detail::IfText<Value> = 0>
+    Descriptor(const Key &key, const Value &value) : raw_{ bytes(key), bytes(value), 0, 0 }
+    {
+    }
+    template <class Value, detail::IfText<Value> = 0>
+    Descriptor(std::uint32_t key_id, const Value &value)
+        : raw_{ bytes({}), bytes(value), key_id, 0 }
+    {
+    }
+    const adm_descriptor &raw() const noexcept { return raw_; }
+
+private:
+    adm_descriptor raw_;
+};
+
 /* A question, built without allocation. Holds views: texts must live until it is asked. */
 class Request {
 public:
@@ -58,12 +90,10 @@ public:
         raw_.size = sizeof raw_;
         raw_.cost = 1;
     }
-    Request(std::initializer_list<std::pair<std::string_view, std::string_view>> descriptors,
-            std::uint64_t cost = 1)
-        : Request()
+    Request(std::initializer_list<Descriptor> descriptors, std::uint64_t cost = 1) : Request()
     {
-        for (const auto &[key, value] : descriptors)
-            with(key, value);
+        for (const Descriptor &descriptor : descriptors)
+            add(descriptor.raw());
         raw_.cost = cost;
     }
     Request &with(std::string_view key, std::string_view value)
@@ -75,6 +105,7 @@ public:
     {
         return add({ bytes({}), bytes(value), key_id, 0 });
     }
+    template <class Key> Request &with(const Key &, std::nullptr_t) = delete;
     Request &cost(std::uint64_t cost) noexcept
     {
         raw_.cost = cost;
@@ -94,10 +125,11 @@ public:
         raw_.attempt = bytes(id);
         return *this;
     }
-    /* Longest wait for a backend that defers. */
+    /* Longest wait for a backend that defers, if the gate's is not shorter. Nothing left, or less:
+     * do not wait; 0 would be the gate's. */
     Request &deadline(std::chrono::nanoseconds wait) noexcept
     {
-        raw_.deadline_ns = wait.count() > 0 ? static_cast<std::uint64_t>(wait.count()) : 0;
+        raw_.deadline_ns = wait.count() > 0 ? static_cast<std::uint64_t>(wait.count()) : 1;
         return *this;
     }
     /* For calls of the C library; points into this object. */
@@ -338,8 +370,9 @@ public:
         raw.random = options.random;
         raw.signals_max = options.signals_max;
         raw.pending_max = options.pending_max;
-        if (options.backend_timeout.count() > 0)
-            raw.backend_timeout_ns = static_cast<std::uint64_t>(options.backend_timeout.count());
+        if (options.backend_timeout.count() < 0)
+            throw Error(ADM_E_INVALID_ARGUMENT);
+        raw.backend_timeout_ns = static_cast<std::uint64_t>(options.backend_timeout.count());
         if (options.on_event) {
             on_event_ = std::make_unique<OnEvent>(std::move(options.on_event));
             raw.on_event = deliver;
@@ -367,7 +400,7 @@ public:
     ~Gate() { adm_gate_free(gate_); }
 
     /* Allocates nothing, from the second call of a thread on. */
-    Decision admit(const adm_request &request)
+    template <class Raw, detail::IfRequest<Raw> = 0> Decision admit(const Raw &request)
     {
         Decision decision;
 

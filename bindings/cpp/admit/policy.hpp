@@ -6,6 +6,10 @@
 #ifndef ADMIT_POLICY_HPP
 #define ADMIT_POLICY_HPP
 
+#if !defined(__cplusplus) || __cplusplus < 201703L || !defined(__cpp_exceptions)
+#error "libadmit's C++ headers need C++17 and exceptions"
+#endif
+
 #include <array>
 #include <cerrno>
 #include <chrono>

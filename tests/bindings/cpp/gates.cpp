@@ -19,6 +19,50 @@ static const char tenants[] =
     " {\"id\": \"big\", \"type\": \"request_cap\", \"match\": {\"model\": \"large\"},"
     " \"limit\": 5, \"unit\": \"output_tokens\", \"mode\": \"shadow\"}]}";
 
+/* No text, whatever the standard thinks of string_view(nullptr). */
+static_assert(!std::is_constructible_v<admit::Descriptor, const char *, std::nullptr_t> &&
+              !std::is_constructible_v<admit::Descriptor, std::nullptr_t, const char *> &&
+              std::is_constructible_v<admit::Descriptor, const char *, std::string> &&
+              std::is_constructible_v<admit::Descriptor, std::uint32_t, std::string_view>);
+template <class Value, class = void> struct TakesValue : std::false_type {
+};
+template <class Value>
+struct TakesValue<
+    Value, std::void_t<decltype(std::declval<admit::Request>().with("k", std::declval<Value>()))>>
+    : std::true_type {
+};
+static_assert(TakesValue<const char *>::value && !TakesValue<std::nullptr_t>::value);
+
+static void braces()
+{
+    admit::Gate gate(admit::Policy::parse(tenants));
+    std::string value = "a";
+
+    /* In C++20 the inner pairs could be one string_view each, of addresses that do not belong
+     * together. */
+    admit::Request twice{ { { "tenant", "a" }, { "model", "large" } } };
+    ok(twice.raw().descriptor_count == 2 && twice.raw().descriptors[0].key.length == 6 &&
+           twice.raw().descriptors[1].value.length == 5,
+       "one pair of braces too many");
+    ok(gate.admit({ { { "tenant", "a" }, { "model", "small" } } }).allowed(), "also in a call");
+    ok(gate.admit({ { "tenant", value }, { gate.key("model"), std::string_view(value) } })
+           .allowed(),
+       "texts of every kind, and keys by id");
+    ok(status_of([&] { (void)gate.admit({}); }) == ADM_E_INVALID_DESCRIPTORS ||
+           gate.read("burst", { { "tenant", "a" } }) == 8,
+       "no descriptors at all");
+}
+
+static void deadlines()
+{
+    ok(admit::Request().raw().deadline_ns == 0 &&
+           admit::Request().deadline(std::chrono::milliseconds(5)).raw().deadline_ns == 5000000,
+       "a deadline");
+    ok(admit::Request().deadline(std::chrono::seconds(0)).raw().deadline_ns == 1 &&
+           admit::Request().deadline(std::chrono::seconds(-1)).raw().deadline_ns == 1,
+       "no time left is not the time of the gate");
+}
+
 static void requests()
 {
     admit::Gate gate(admit::Policy::parse(tenants));
@@ -260,6 +304,12 @@ static void ownership()
     small.signals_max = small.pending_max = 4;
     admit::Gate gate(admit::Policy::parse(one_at_a_time), std::move(small));
     ok(gate.describe().leases_max == 8, "sizes");
+    admit::GateOptions negative = counted();
+    negative.backend_timeout = std::chrono::milliseconds(-1);
+    ok(status_of([&] { admit::Gate none(admit::Policy::parse(one_at_a_time), negative); }) ==
+               ADM_E_INVALID_ARGUMENT &&
+           closes == 1,
+       "a timeout that has passed already");
     admit::GateOptions huge;
     huge.partitions_max = UINT64_MAX;
     ok(status_of([&] { admit::Gate none(admit::Policy::parse(one_at_a_time), huge); }) ==
@@ -306,6 +356,8 @@ static void throwing_callback()
 void gate_tests()
 {
     requests();
+    braces();
+    deadlines();
     misuse();
     moved_from();
     in_force();
