@@ -54,6 +54,10 @@ struct Answer {
             lease = decision.lease();
         };
     }
+    admit::Queue::OnDecision ended_by_decision()
+    {
+        return [this](adm_status, const admit::Decision &) { calls++; };
+    }
     admit::Queue::OnOutcome ended()
     {
         return [this](adm_status said, std::uint32_t what) {
@@ -195,6 +199,159 @@ static void functions()
     ok(finish(queue) && second.allowed, "a function may start the next call");
 }
 
+/* ---- what the functions hold ----------------------------------------------------------------- */
+
+static_assert(!std::is_copy_constructible_v<admit::Queue::OnDecision> &&
+              std::is_nothrow_move_constructible_v<admit::Queue::OnDecision> &&
+              std::is_nothrow_move_assignable_v<admit::Queue::OnDecision>);
+static_assert(!std::is_constructible_v<admit::Queue::OnDecision, int> &&
+              !std::is_constructible_v<admit::Queue::OnDecision, void (*)(adm_status)> &&
+              !std::is_constructible_v<admit::Queue::OnOutcome, admit::Queue::OnDecision>);
+
+/* Counts how many of it there are, and fills so many bytes more. */
+template <std::size_t bytes> class Counted {
+public:
+    explicit Counted(int &alive) noexcept : alive_(&alive) { ++*alive_; }
+    Counted(Counted &&other) noexcept : alive_(other.alive_), filler_(other.filler_) { ++*alive_; }
+    Counted &operator=(Counted &&) = delete;
+    ~Counted() { --*alive_; }
+    void operator()(adm_status, std::uint32_t) { filler_[0]++; }
+
+private:
+    int *alive_;
+    std::array<unsigned char, bytes> filler_{};
+};
+
+static unsigned plain_calls;
+static void plain_function(adm_status, std::uint32_t)
+{
+    plain_calls++;
+}
+
+template <std::size_t bytes> static bool goes_once()
+{
+    int alive = 0;
+    bool right = true;
+    {
+        admit::Queue::OnOutcome done = Counted<bytes>(alive);
+        right = right && alive == 1 && done;
+        admit::Queue::OnOutcome moved = std::move(done);
+        right = right && alive == 1 && moved && !done;
+        moved(ADM_OK, 0);
+        admit::Queue::OnOutcome &same = moved;
+        moved = std::move(same);
+        right = right && alive == 1 && moved;
+        done = std::move(moved);
+        right = right && alive == 1 && done && !moved;
+        done = Counted<bytes>(alive);
+        right = right && alive == 1;
+        done = nullptr;
+        right = right && alive == 0 && !done;
+        done = Counted<bytes>(alive);
+    }
+    return right && alive == 0;
+}
+
+static void held()
+{
+    Late late(2);
+    admit::Queue queue(late.gate);
+    Answer answer, end;
+    int got = 0, more = 0;
+
+    (void)queue.admit(admit::Request(), [&got, answer = &answer, own = std::make_unique<int>(7)](
+                                            adm_status, admit::Decision decision) mutable {
+        got = *own;
+        own.reset();
+        answer->lease = decision.lease();
+    });
+    ok(finish(queue) && got == 7 && answer.lease, "a function may hold what only moves");
+    std::array<std::uint64_t, 32> large{};
+    large[31] = 9;
+    (void)queue.release(answer.lease, ADM_RESULT_OK,
+                        [&got, large, own = std::make_unique<int>(1)](adm_status, std::uint32_t) {
+                            got = *own + int(large[31]);
+                        });
+    ok(finish(queue) && got == 10, "also when it is large");
+    ok(goes_once<1>() && goes_once<500>(), "what it holds goes once, wherever it moves");
+    std::function<void(adm_status, std::uint32_t)> copied = [&more](adm_status, std::uint32_t) {
+        more++;
+    };
+    (void)queue.admit(admit::Request(), answer.decided());
+    (void)finish(queue);
+    (void)queue.renew(answer.lease, copied);
+    (void)queue.renew(answer.lease, copied);
+    (void)queue.renew(answer.lease, plain_function);
+    ok(finish(queue) && more == 2 && plain_calls == 1, "functions of every kind");
+    (void)queue.renew(answer.lease, nullptr);
+    (void)queue.renew(answer.lease, decltype(copied)());
+    (void)queue.renew(answer.lease, static_cast<void (*)(adm_status, std::uint32_t)>(nullptr));
+    ok(queue.size() == 3 && finish(queue), "an empty one is nobody");
+}
+
+/* Looks at the queue when it goes. */
+class Looks {
+public:
+    Looks(admit::Queue &queue, std::uint64_t other) noexcept : queue_(&queue), other_(other) {}
+    Looks(Looks &&other) noexcept
+        : queue_(std::exchange(other.queue_, nullptr)), other_(other.other_)
+    {
+    }
+    Looks &operator=(Looks &&) = delete;
+    ~Looks()
+    {
+        if (queue_ != nullptr)
+            (void)queue_->cancel(other_);
+    }
+    void operator()(adm_status, const admit::Decision &) {}
+
+private:
+    admit::Queue *queue_;
+    std::uint64_t other_;
+};
+
+static void going()
+{
+    Late late(1000);
+    admit::Queue queue(late.gate);
+    Answer none;
+
+    std::uint64_t first = queue.admit(admit::Request(), none.decided());
+    std::uint64_t second = queue.admit(admit::Request(), Looks(queue, first));
+    ok(queue.size() == 2 && queue.cancel(second) && queue.size() == 0,
+       "what a cancelled function held may cancel another");
+    first = queue.admit(admit::Request(), none.decided());
+    (void)queue.admit(admit::Request(), Looks(queue, first));
+    queue = admit::Queue(late.gate);
+    ok(queue.size() == 0 && queue.fd() >= 0 && none.calls == 0,
+       "and so in a queue that is replaced");
+}
+
+/* Of two gates that know nothing of each other's leases. */
+static void other_gate()
+{
+    admit::Gate gate(admit::Policy::parse(one_at_a_time));
+    admit::Gate other(admit::Policy::parse(one_at_a_time));
+    admit::Queue queue(gate);
+    admit::Lease lease = other.admit({}).lease();
+    Answer end;
+    const adm_status bad = ADM_E_INVALID_ARGUMENT;
+
+    ok(status_of([&] { (void)queue.release(lease, ADM_RESULT_OK, end.ended()); }) == bad &&
+           status_of([&] { (void)queue.divert(lease, end.ended()); }) == bad &&
+           status_of([&] { (void)queue.renew(lease, end.ended()); }) == bad &&
+           status_of([&] { (void)queue.settle(lease, {}, true, end.ended()); }) == bad &&
+           end.calls == 0 && lease && queue.size() == 0,
+       "a lease of another gate is refused, and still held");
+    admit::Lease empty;
+    ok(queue.release(empty, ADM_RESULT_OK, end.ended()) == 0 && end.outcome == ADM_OUTCOME_UNKNOWN,
+       "an empty lease is unknown");
+    admit::Queue moved = std::move(queue);
+    ok(status_of([&] { (void)queue.admit({}, end.ended_by_decision()); }) == bad &&
+           queue.run() == 0 && !queue.cancel(1) && queue.fd() < 0 && queue.wait_ms() == -1,
+       "a queue that was moved from");
+}
+
 static void no_memory()
 {
     Late late(2);
@@ -216,5 +373,8 @@ void queue_tests()
     cancelled();
     too_late();
     functions();
+    held();
+    going();
+    other_gate();
     no_memory();
 }
