@@ -8,54 +8,44 @@
 #define HEAD_BYTES  28u
 #define DIGESTED    0xffu /* in place of the length */
 
-adm_status admi_table_init(struct admi_table *table, const struct adm_allocator *allocator,
-                           uint64_t places)
+static uint32_t *heads_of(const struct admi_table *table)
+{
+    return admi_array(table, table->heads_at);
+}
+
+static uint32_t *next_of(const struct admi_table *table)
+{
+    return admi_array(table, table->next_at);
+}
+
+void admi_table_init(struct admi_table *table, uint64_t places, uint64_t *end)
 {
     uint64_t heads = 16;
 
-    *table = (struct admi_table){ 0 };
-    if (places > ADMI_PLACES_MAX)
-        return ADM_E_NOMEM;
     while (heads < places)
         heads *= 2;
-    table->heads = admi_allocate(allocator, heads, sizeof *table->heads);
-    if (table->heads == NULL)
-        return ADM_E_NOMEM;
-    table->next = admi_allocate(allocator, places + 1, sizeof *table->next);
-    if (table->next == NULL) {
-        admi_release(allocator, table->heads, heads, sizeof *table->heads);
-        table->heads = NULL;
-        return ADM_E_NOMEM;
-    }
-    table->mask = heads - 1;
-    table->max = (uint32_t)places;
-    return ADM_OK;
-}
-
-void admi_table_fini(struct admi_table *table, const struct adm_allocator *allocator)
-{
-    admi_release(allocator, table->next, (uint64_t)table->max + 1, sizeof *table->next);
-    admi_release(allocator, table->heads, table->mask + 1, sizeof *table->heads);
-    *table = (struct admi_table){ 0 };
+    *table = (struct admi_table){ .mask = heads - 1, .max = (uint32_t)places };
+    table->heads_at = admi_array_reserve(end, heads, sizeof(uint32_t));
+    table->next_at = admi_array_reserve(end, places + 1, sizeof(uint32_t));
 }
 
 uint32_t admi_table_first(const struct admi_table *table, uint64_t hash)
 {
-    return table->heads[hash & table->mask];
+    return heads_of(table)[hash & table->mask];
 }
 
 uint32_t admi_table_add(struct admi_table *table, uint64_t hash)
 {
-    uint32_t *head = &table->heads[hash & table->mask];
+    uint32_t *head = &heads_of(table)[hash & table->mask];
     uint32_t place = table->free;
 
     if (place != 0)
-        table->free = table->next[place];
+        table->free = next_of(table)[place];
     else if (table->high < table->max)
         place = ++table->high;
     else
         return 0;
-    table->next[place] = *head;
+    next_of(table)[place] = *head;
     *head = place;
     table->used++;
     return place;
@@ -63,12 +53,13 @@ uint32_t admi_table_add(struct admi_table *table, uint64_t hash)
 
 void admi_table_remove(struct admi_table *table, uint64_t hash, uint32_t place)
 {
-    uint32_t *link = &table->heads[hash & table->mask];
+    uint32_t *link = &heads_of(table)[hash & table->mask];
+    uint32_t *next = next_of(table);
 
     while (*link != place)
-        link = &table->next[*link];
-    *link = table->next[place];
-    table->next[place] = table->free;
+        link = &next[*link];
+    *link = next[place];
+    next[place] = table->free;
     table->free = place;
     table->used--;
 }

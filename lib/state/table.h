@@ -3,6 +3,9 @@
  * Fixed-size bookkeeping by index: a chained hash table that hands out places in its owner's array
  * of records, and a heap of places by deadline. Places count from 1; 0 is none, so that zeroed
  * memory is empty. Nothing grows.
+ *
+ * There are no pointers: an array is found by its distance from the struct that owns it, in the
+ * same block of memory. So a block may be mapped at another address in each process.
  */
 #ifndef ADMI_TABLE_H
 #define ADMI_TABLE_H
@@ -15,9 +18,24 @@
 
 #define ADMI_PLACES_MAX UINT64_C(0x40000000)
 
+/* The array at a distance from its owner. */
+static inline void *admi_array(const void *owner, uint64_t distance)
+{
+    return (void *)((uintptr_t)owner + (uintptr_t)distance);
+}
+
+/* Reserve count records at *end, a distance from the struct that will own them. Moves *end. */
+static inline uint64_t admi_array_reserve(uint64_t *end, uint64_t count, uint64_t bytes)
+{
+    uint64_t at = (*end + 7) / 8 * 8; /* no record and no owner needs more */
+
+    *end = at + count * bytes;
+    return at;
+}
+
 struct admi_table {
-    uint32_t *heads;
-    uint32_t *next; /* of the chain; of the free places as well */
+    uint64_t heads_at; /* uint32_t: the first place of each chain */
+    uint64_t next_at;  /* uint32_t: of the chain; of the free places as well */
     uint64_t mask;
     uint32_t max;
     uint32_t high; /* places ever handed out: memory beyond was never touched */
@@ -25,27 +43,31 @@ struct admi_table {
     uint32_t used;
 };
 
-adm_status admi_table_init(struct admi_table *table, const struct adm_allocator *allocator,
-                           uint64_t places);
-void admi_table_fini(struct admi_table *table, const struct adm_allocator *allocator);
+/* An empty table of at most ADMI_PLACES_MAX places whose arrays lie at *end and behind, in memory
+ * that is zero or will be. Touches nothing but the struct. */
+void admi_table_init(struct admi_table *table, uint64_t places, uint64_t *end);
 
-/* The places whose hash may be this one: for (at = first; at != 0; at = table->next[at]). */
+/* The places whose hash may be this one: for (at = first; at != 0; at = next of at). */
 uint32_t admi_table_first(const struct admi_table *table, uint64_t hash);
+static inline uint32_t admi_table_next(const struct admi_table *table, uint32_t place)
+{
+    return ((const uint32_t *)admi_array(table, table->next_at))[place];
+}
+
 /* A place for a new record, or 0: full. */
 uint32_t admi_table_add(struct admi_table *table, uint64_t hash);
 void admi_table_remove(struct admi_table *table, uint64_t hash, uint32_t place);
 
 struct admi_heap {
-    uint32_t *order;    /* places; [1] is due first */
-    uint32_t *position; /* of each place in order; 0: absent */
-    uint64_t *due;      /* of each place */
+    uint64_t order_at;    /* uint32_t: places; [1] is due first */
+    uint64_t position_at; /* uint32_t: of each place in order; 0: absent */
+    uint64_t due_at;      /* uint64_t: of each place */
     uint32_t count;
     uint32_t max;
 };
 
-adm_status admi_heap_init(struct admi_heap *heap, const struct adm_allocator *allocator,
-                          uint64_t places);
-void admi_heap_fini(struct admi_heap *heap, const struct adm_allocator *allocator);
+/* As admi_table_init(). */
+void admi_heap_init(struct admi_heap *heap, uint64_t places, uint64_t *end);
 
 /* The place that is due first and its time; 0: none. */
 uint32_t admi_heap_first(const struct admi_heap *heap, uint64_t *out_due);

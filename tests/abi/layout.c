@@ -8,6 +8,7 @@
 #include <admit/admit.h>
 #include <admit/backend.h>
 #include <admit/backends.h>
+#include <admit/ledger.h>
 #include <admit/metrics.h>
 #include <admit/policy.h>
 #include <admit/types.h>
@@ -220,33 +221,6 @@ AT(adm_odometer, floor, 56);
 AT(adm_odometer, shift, 64);
 AT(adm_odometer, reserved0, 68);
 
-SIZE(adm_lease_item, 40);
-AT(adm_lease_item, kind, 0);
-AT(adm_lease_item, flags, 4);
-AT(adm_lease_item, unit, 8);
-AT(adm_lease_item, completed, 12);
-AT(adm_lease_item, place, 16);
-AT(adm_lease_item, amount, 24);
-AT(adm_lease_item, window, 32);
-
-SIZE(adm_lease_record, 1616);
-AT(adm_lease_record, id, 0);
-AT(adm_lease_record, ttl_ns, 16);
-AT(adm_lease_record, expires_ns, 24);
-AT(adm_lease_record, state, 32);
-AT(adm_lease_record, flags, 36);
-AT(adm_lease_record, meter_count, 40);
-AT(adm_lease_record, item_count, 44);
-AT(adm_lease_record, meters, 48);
-AT(adm_lease_record, items, 336);
-
-SIZE(adm_quota, 40);
-AT(adm_quota, used, 0);
-AT(adm_quota, index, 8);
-AT(adm_quota, begin_ns, 16);
-AT(adm_quota, end_ns, 24);
-AT(adm_quota, empty_at_ns, 32);
-
 SIZE(adm_clock, 16);
 AT(adm_clock, self, 0);
 AT(adm_clock, now, 8);
@@ -341,6 +315,17 @@ AT(adm_plain_options, classes_max, 32);
 AT(adm_plain_options, allocator, 40);
 AT(adm_plain_options, random, 48);
 AT(adm_plain_options, reserved, 56);
+
+SIZE(adm_ledger_options, 88);
+AT(adm_ledger_options, size, 0);
+AT(adm_ledger_options, flags, 4);
+AT(adm_ledger_options, partitions_max, 8);
+AT(adm_ledger_options, leases_max, 16);
+AT(adm_ledger_options, attempts_max, 24);
+AT(adm_ledger_options, classes_max, 32);
+AT(adm_ledger_options, random, 40);
+AT(adm_ledger_options, reserved_pointer, 48);
+AT(adm_ledger_options, reserved, 56);
 
 SIZE(adm_event, 152);
 AT(adm_event, size, 0);

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-HEADERS = ["types.h", "backend.h", "admit.h", "policy.h", "backends.h", "metrics.h"]  # testing.h promises no ABI
+HEADERS = ["types.h", "backend.h", "admit.h", "policy.h", "backends.h", "ledger.h", "metrics.h"]  # testing.h promises no ABI
 
 
 def without_comments(text):

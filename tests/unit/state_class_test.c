@@ -68,14 +68,15 @@ START_TEST(d4_counts_up_to_1024_never_move_the_grid)
     uint32_t scope, shift;
 
     ck_assert_int_eq(level_in_scope(&world, rate, "m", 1, "p"), 100);
-    scope = plain_of(&world)->classes[world.classes[rate].handle].first_scope;
-    shift = plain_of(&world)->classes[scope].odometer.shift;
+    scope = class_at(ledger_of(&world), world.classes[rate].handle)->first_scope;
+    shift = class_at(ledger_of(&world), scope)->odometer.shift;
     for (uint64_t replicas = 1; replicas <= ADMI_REPLICAS_MAX; replicas++) {
         (void)level_in_scope(&world, rate, "m", replicas, "p");
-        ck_assert_uint_eq(plain_of(&world)->classes[scope].odometer.shift, shift);
+        ck_assert_uint_eq(class_at(ledger_of(&world), scope)->odometer.shift, shift);
     }
     (void)level_in_scope(&world, rate, "m", 1000 * ADMI_REPLICAS_MAX, "p");
-    ck_assert_uint_lt(plain_of(&world)->classes[scope].odometer.shift, shift); /* beyond, it must */
+    ck_assert_uint_lt(class_at(ledger_of(&world), scope)->odometer.shift,
+                      shift); /* beyond, it must */
     admi_world_close(&world);
 }
 END_TEST
@@ -242,7 +243,7 @@ START_TEST(removed_classes_are_reclaimed_when_they_make_no_difference)
     admi_world_advance(&world, 2 * WORLD_TTL_NS);
     ck_assert_int_eq(admi_world_run(&world, &op), ADM_OK);
     ck_assert_uint_eq(admi_world_info(&world).partitions, 0);
-    ck_assert_uint_eq(plain_of(&world)->family_table.used, 0);
+    ck_assert_uint_eq(ledger_of(&world)->family_table.used, 0);
     admi_world_close(&world);
 }
 END_TEST
@@ -316,14 +317,14 @@ START_TEST(a_put_makes_room_by_reclaiming)
     (void)admi_world_bucket(&world, "d", 10, 1, ADM_SECOND);
     ck_assert_int_eq(admi_world_put(&world), ADM_E_BACKEND_FULL); /* b is not full again */
     ASSERT_LEVEL(&world, 0, "p", 10);                             /* and c is in force as before */
-    ck_assert_uint_eq(plain_of(&world)->family_table.used, 2);    /* nothing of d is left */
+    ck_assert_uint_eq(ledger_of(&world)->family_table.used, 2);   /* nothing of d is left */
     admi_world_advance(&world, 10 * ADM_SECOND);
     ASSERT_PUT(&world);
     world.class_count = 0;
     (void)admi_world_bucket(&world, "e", 10, 1, ADM_SECOND);
     (void)admi_world_bucket(&world, "f", 10, 1, ADM_SECOND);
     ASSERT_PUT(&world); /* a full table replaced as a whole */
-    ck_assert_uint_eq(plain_of(&world)->family_table.used, 2);
+    ck_assert_uint_eq(ledger_of(&world)->family_table.used, 2);
     admi_world_close(&world);
 }
 END_TEST
@@ -354,7 +355,7 @@ START_TEST(owners_do_not_see_each_other)
         other.owner = name;
         if (admi_world_put(&other) != ADM_OK)
             break;
-        ck_assert_uint_lt(i, PLAIN_OWNERS_MAX);
+        ck_assert_uint_lt(i, LEDGER_OWNERS_MAX);
     }
     ck_assert_int_eq(other.status, ADM_E_BACKEND_FULL);
     ASSERT_LEVEL(&world, rate, "p", 3);

@@ -155,7 +155,7 @@ END_TEST
 START_TEST(b093_partitions_of_one_hash_are_told_apart)
 {
     struct admi_world world;
-    struct plain *plain;
+    struct ledger *ledger;
     struct admi_key keys[2];
     uint32_t places[2];
     uint32_t rate;
@@ -163,21 +163,21 @@ START_TEST(b093_partitions_of_one_hash_are_told_apart)
     world_open(&world);
     rate = admi_world_bucket(&world, "rate", 100, 0, ADM_SECOND);
     ASSERT_PUT(&world);
-    plain = plain_of(&world);
+    ledger = ledger_of(&world);
     for (uint32_t i = 0; i < 2; i++) {
         uint32_t class_place = (uint32_t)world.classes[rate].handle,
-                 family = plain->classes[class_place].family;
+                 family = class_at(ledger, class_place)->family;
 
-        admi_key_make(&keys[i], adm_str(i == 0 ? "a" : "b"), plain->key_secrets);
-        ck_assert_uint_eq(admi_plain_partition_find(plain, &keys[i], 12345, family, class_place),
+        admi_key_make(&keys[i], adm_str(i == 0 ? "a" : "b"), ledger->key_secrets);
+        ck_assert_uint_eq(admi_ledger_partition_find(ledger, &keys[i], 12345, family, class_place),
                           0);
-        places[i] = admi_plain_partition_make(plain, &keys[i], 12345, family, class_place);
+        places[i] = admi_ledger_partition_make(ledger, &keys[i], 12345, family, class_place);
         ck_assert_uint_ne(places[i], 0);
-        ck_assert_uint_eq(admi_plain_partition_find(plain, &keys[i], 12345, family, class_place),
+        ck_assert_uint_eq(admi_ledger_partition_find(ledger, &keys[i], 12345, family, class_place),
                           places[i]);
         ck_assert_uint_eq(
-            admi_plain_partition_find(plain, &keys[i], 12345, family, class_place + 1), 0);
-        ck_assert_uint_eq(admi_plain_partition_find(plain, &keys[i], 12346, family, class_place),
+            admi_ledger_partition_find(ledger, &keys[i], 12345, family, class_place + 1), 0);
+        ck_assert_uint_eq(admi_ledger_partition_find(ledger, &keys[i], 12346, family, class_place),
                           0);
     }
     ck_assert_uint_ne(places[0], places[1]);

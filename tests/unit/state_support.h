@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plain backend in a world of its own, for the tests of lib/state. */
+/* A ledger in a world of its own, for the tests of lib/state. */
 #ifndef TESTS_UNIT_STATE_SUPPORT_H
 #define TESTS_UNIT_STATE_SUPPORT_H
 
@@ -10,23 +10,49 @@
 #include <time.h>
 
 #include <admit/backends.h>
+#include <admit/ledger.h>
 
 #include "state/contract/world.h"
-#include "state/plain.h"
+#include "state/ledger.h"
 
 #define DAY_NS (UINT64_C(86400) * ADM_SECOND)
 
+static inline void support_start(void *self, struct adm_op *op)
+{
+    adm_op_complete(op, adm_ledger_perform(self, op));
+}
+
+static inline adm_status support_describe(void *self, struct adm_backend_info *inout)
+{
+    inout->threads = ADM_THREADS_SERIAL;
+    adm_ledger_describe(self, inout);
+    return ADM_OK;
+}
+
+/* self is the ledger. */
 static inline adm_status support_open(void *user, const struct adm_contract_sizes *sizes,
                                       struct adm_backend *out)
 {
-    struct adm_plain_options options = { .size = sizeof options };
+    static const struct adm_backend_ops ops = { .size = sizeof ops,
+                                                .abi = ADM_BACKEND_ABI,
+                                                .name = "ledger",
+                                                .start = support_start,
+                                                .close = free,
+                                                .describe = support_describe };
+    const struct adm_ledger_options options = { .size = sizeof options,
+                                                .partitions_max = sizes->partitions,
+                                                .leases_max = sizes->leases,
+                                                .attempts_max = sizes->attempts,
+                                                .classes_max = sizes->classes };
+    uint64_t bytes = 0;
+    void *ledger;
 
     (void)user;
-    options.partitions_max = sizes->partitions;
-    options.leases_max = sizes->leases;
-    options.attempts_max = sizes->attempts;
-    options.classes_max = sizes->classes;
-    return adm_plain_open(&options, out);
+    ck_assert_int_eq(adm_ledger_bytes(&options, &bytes), ADM_OK);
+    ledger = calloc(1, bytes);
+    ck_assert_int_eq(adm_ledger_init(ledger, bytes, &options), ADM_OK);
+    *out = (struct adm_backend){ &ops, ledger };
+    return ADM_OK;
 }
 
 static inline void world_open_sized(struct admi_world *world, uint64_t partitions, uint64_t leases,
@@ -43,7 +69,7 @@ static inline void world_open(struct admi_world *world)
     world_open_sized(world, 64, 64, 16, 32);
 }
 
-static inline struct plain *plain_of(const struct admi_world *world)
+static inline struct ledger *ledger_of(const struct admi_world *world)
 {
     return world->self;
 }

@@ -15,9 +15,8 @@ import cffi
 
 HEADERS = ("status.h", "types.h", "policy.h", "backend.h", "backends.h", "admit.h", "metrics.h", "testing.h")
 
-# Not for applications: the suite for authors of backends, and the lease records that they may keep (their arrays have
-# computed sizes, which cffi cannot read).
-UNUSED = ("adm_contract_", "adm_lease_")
+# Not for applications: the suite for authors of backends.
+UNUSED = ("adm_contract_",)
 
 
 def declarations(text):

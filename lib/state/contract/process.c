@@ -110,7 +110,7 @@ static int use_in_child(struct admi_check *check)
     uint32_t verdict;
 
     world->resends = 0;
-    verdict = admi_world_take_one(world, admi_world_term(world, 0, "p", 1, 10), &lease);
+    verdict = admi_world_take_one(world, admi_world_term(world, 0, "p", 1, 100), &lease);
     if (world->status == ADM_OK)
         return can && verdict == ADM_VERDICT_ALLOW ? GOOD : WORKED;
     if (can)
@@ -160,7 +160,7 @@ static void *keep_busy(void *self)
     while (!atomic_load(&busy->stop)) {
         struct adm_id lease;
 
-        if (admi_world_take_one(&busy->world, admi_world_term(&busy->world, 0, "p", 1, 10),
+        if (admi_world_take_one(&busy->world, admi_world_term(&busy->world, 0, "p", 1, 100),
                                 &lease) == ADM_VERDICT_ALLOW)
             (void)admi_world_give(&busy->world, lease);
         atomic_fetch_add(&busy->rounds, 1);
