@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <sys/types.h>
+#include <sys/stat.h>
 
 /* Exit codes: documented in admit(1), and tested. */
 enum {
@@ -113,14 +113,26 @@ void input_free(struct input *input);
 
 /* ---- output files --------------------------------------------------------------------------- */
 
-/*
- * A new file in the folder of path: its descriptor, or -1 and errno. *out_temporary is its name, to
- * be freed in both cases.
- */
-int replacement_open(const char *path, char **out_temporary);
+/* A new file in the folder of the one that it replaces. */
+struct replacement {
+    const char *name; /* for messages */
+    int file;         /* to write to; -1 when it is not open */
+    char *path;       /* no symbolic link: what one names is replaced, not the link */
+    char *temporary;
+    bool replaces; /* there is an old file, */
+    struct stat old;
+};
 
-/* It is on the disk, has this mode, and is path now; false and errno: path is as it was. */
-bool replacement_commit(int file, const char *temporary, const char *path, mode_t mode);
+/* false after an error on stderr. A device, a pipe, a folder and a file that must not be written to
+ * are never replaced. */
+bool replacement_open(struct replacement *out, const char *path);
+
+/* It is on the disk, with owner and mode of the old file, and has its name now; false after an
+ * error on stderr: the old file is as it was. Closed in both cases. */
+bool replacement_commit(struct replacement *replacement);
+
+/* Closed, and nothing is left of it. Again is harmless. */
+void replacement_abandon(struct replacement *replacement);
 
 /* ---- findings of the loader ----------------------------------------------------------------- */
 

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { FLAG_CHECK = FLAG_LONG, FLAG_TO, FLAG_DROP_COMMENTS };
@@ -190,31 +189,17 @@ static bool write_all(int file, const char *text, size_t length)
     return true;
 }
 
-/* The file that a symbolic link names is replaced, not the link; its permissions stay. */
 static bool replace(const char *path, const char *text, size_t length)
 {
-    char *real = realpath(path, NULL);
-    struct stat old;
+    struct replacement replacement;
 
-    if (real == NULL || stat(real, &old) != 0) {
-        cli_error("cannot write %s: %s", path, strerror(errno));
-        free(real);
+    if (!replacement_open(&replacement, path))
         return false;
-    }
-    char *temporary;
-    int file = replacement_open(real, &temporary);
-    bool good = file >= 0 && write_all(file, text, length) &&
-                replacement_commit(file, temporary, real, old.st_mode & 07777);
-    if (!good) {
-        cli_error("cannot write %s: %s", path, strerror(errno));
-        if (file >= 0)
-            unlink(temporary);
-    }
-    if (file >= 0)
-        close(file);
-    free(temporary);
-    free(real);
-    return good;
+    if (write_all(replacement.file, text, length))
+        return replacement_commit(&replacement);
+    cli_error("cannot write %s: %s", path, strerror(errno));
+    replacement_abandon(&replacement);
+    return false;
 }
 
 static void worse(struct fmt *fmt, int code)

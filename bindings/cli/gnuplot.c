@@ -76,43 +76,30 @@ static int failed(int error)
     return CLI_ENVIRONMENT;
 }
 
-/* mkstemp() makes files for the owner alone; a picture is like any other output. */
-static bool publish(int picture, const char *temporary, const char *path)
+static bool publish(struct replacement *replacement)
 {
     struct stat made;
-    mode_t mask = umask(0);
 
-    umask(mask);
-    if (fstat(picture, &made) == 0 && made.st_size > 0 &&
-        replacement_commit(picture, temporary, path, 0666 & ~mask))
-        return true;
-    cli_error("cannot write %s: %s", path, errno != 0 ? strerror(errno) : "no picture came");
+    if (fstat(replacement->file, &made) == 0 && made.st_size > 0)
+        return replacement_commit(replacement);
+    cli_error("cannot write %s: no picture came", replacement->name);
+    replacement_abandon(replacement);
     return false;
 }
 
 int gnuplot_run(FILE *script, const char *path)
 {
-    char *temporary;
-    int code = CLI_OK, error;
+    struct replacement replacement;
 
-    errno = 0;
-    int picture = replacement_open(path, &temporary);
-    if (picture < 0) {
-        cli_error("cannot write %s: %s", path, strerror(errno));
-        free(temporary);
+    if (!replacement_open(&replacement, path)) {
         fclose(script);
         return CLI_ENVIRONMENT;
     }
     rewind(script); /* also writes what is buffered */
-    error = ferror(script) ? EIO : spawn(script, picture);
-    if (error != 0)
-        code = failed(error);
-    else if (!publish(picture, temporary, path))
-        code = CLI_ENVIRONMENT;
-    if (code != CLI_OK)
-        unlink(temporary);
-    close(picture);
-    free(temporary);
+    int error = ferror(script) ? EIO : spawn(script, replacement.file);
     fclose(script);
-    return code;
+    if (error == 0)
+        return publish(&replacement) ? CLI_OK : CLI_ENVIRONMENT;
+    replacement_abandon(&replacement);
+    return failed(error);
 }

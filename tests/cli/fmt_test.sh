@@ -51,6 +51,28 @@ holds 'the permissions stay' [ "$(stat -c %a target.json)" = 640 ]
 holds 'nothing else is left' [ "$(ls | grep -c '^target')" -eq 1 ]
 holds 'nothing on standard output' empty out
 
+# A rename would put a file where something else was: only files that may be written to are replaced.
+cp policy.json sink.json
+mkfifo pipe.json
+cat policy.json >pipe.json &
+run 6 'a pipe in place' fmt -w pipe.json
+holds 'is refused' grep -q 'cannot write pipe.json: it is not a regular file' err
+holds 'it is a pipe still' [ -p pipe.json ]
+chmod 444 sink.json
+if [ -w sink.json ]; then
+    skip 'a file that must not be written to' 'the superuser may write to every file'
+    chown 1:2 sink.json
+    chmod 4750 sink.json
+    run 0 'the file of another user' fmt -w sink.json
+    holds 'is changed' cmp sink.json wanted.json
+    holds 'owner, group and mode stay' [ "$(stat -c %u:%g:%a sink.json)" = 1:2:4750 ]
+else
+    run 6 'a file that must not be written to' fmt -w sink.json
+    holds 'is left alone' cmp sink.json policy.json
+    skip 'the file of another user' 'only the superuser can make one'
+fi
+rm -f sink.json pipe.json
+
 echo '{"version": "v1", "rules": [{"id": "a"}]}' >invalid.json
 cp invalid.json before.json
 run 3 'one that is not valid' fmt -w invalid.json policy.json

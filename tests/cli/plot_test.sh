@@ -75,6 +75,15 @@ rm fail
 replay 6 'a folder that is not there' "$trace" --plot nowhere/picture.svg
 holds 'is named' grep -q 'cannot write nowhere/picture.svg' err
 replay 2 'standard output is taken' "$trace" --plot -
+mkfifo pipe.svg
+replay 6 'a picture into a pipe' "$trace" --plot pipe.svg
+holds 'is refused' grep -q 'cannot write pipe.svg: it is not a regular file' err
+holds 'it is a pipe still' [ -p pipe.svg ]
+ln -s picture.svg link.svg
+chmod 640 picture.svg
+replay 0 'a picture through a link' "$trace" --plot link.svg
+holds 'the link stays' [ -L link.svg ]
+holds 'and the mode of what it names' [ "$(stat -c %a picture.svg)" = 640 ]
 PATH=$work/none
 "$admit" replay "$policy" "$trace" -q --plot missing.svg >out 2>err
 code=$?
