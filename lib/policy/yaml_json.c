@@ -39,6 +39,7 @@ struct reader {
     uint32_t depth;
     uint32_t values;
     uint32_t documents;
+    bool ascii; /* a character is a byte */
     /* libyaml counts characters: where the last look-up was, in both measures. */
     uint64_t characters, bytes;
 };
@@ -48,6 +49,8 @@ struct reader {
 static uint32_t byte_offset(struct reader *reader, const yaml_mark_t *mark)
 {
     const uint8_t *text = reader->text.data;
+    if (reader->ascii)
+        return (uint32_t)(mark->index < reader->text.length ? mark->index : reader->text.length);
     while (reader->characters > mark->index) { /* no further than the start of one token */
         do
             reader->bytes--;
@@ -71,11 +74,12 @@ static void write_pointer(const struct reader *reader, struct admi_diag_entry *e
     struct admi_words words = admi_words_start(entry->pointer, sizeof entry->pointer);
     for (uint32_t i = 0; i < reader->depth; i++) {
         const struct level *level = &reader->levels[i];
-        if (!level->mapping) {
+        if (!level->mapping && level->members > 0) { /* 0: it is itself what is reported */
             admi_words_add(&words, "/");
             admi_words_add_number(&words, level->members - 1);
-            continue;
         }
+        if (!level->mapping)
+            continue;
         if (level->name_end == level->name)
             continue;
         admi_words_add(&words, "/");
@@ -471,11 +475,16 @@ static adm_status check_bytes(struct reader *reader)
     if (length >= 3 && bytes[0] == 0xEF && bytes[1] == 0xBB && bytes[2] == 0xBF)
         return refuse_byte(reader, ADMI_DIAG_BOM, 0, "expected no byte order mark at the start");
     for (uint64_t i = 0; i < length;) {
+        if (bytes[i] >= 0x20 && bytes[i] < 0x80) { /* most of all texts */
+            i++;
+            continue;
+        }
         uint32_t sequence = admi_utf8_sequence(bytes + i, length - i);
         bool control = bytes[i] < 0x20 && bytes[i] != '\t' && bytes[i] != '\n' && bytes[i] != '\r';
         if (control && bytes[i] != 0)
             return refuse_byte(reader, ADMI_DIAG_CONTROL_CHARACTER, i,
                                "expected control characters to be escaped in double quotes");
+        reader->ascii = reader->ascii && bytes[i] < 0x80;
         if (ends_line_to_some(bytes + i, sequence))
             return refuse_byte(reader, ADMI_DIAG_YAML_SYNTAX, i,
                                "U+0085, U+2028 and U+2029 end a line in YAML 1.1 and not in 1.2: "
@@ -493,7 +502,9 @@ adm_status admi_yaml_read(struct admi_yaml *yaml, struct adm_bytes text,
                           const struct admi_json_limits *limits,
                           const struct adm_allocator *allocator, struct adm_diags *diags)
 {
-    struct reader reader = { .yaml = yaml, .text = text, .limits = limits, .diags = diags };
+    struct reader reader = {
+        .yaml = yaml, .text = text, .limits = limits, .diags = diags, .ascii = true
+    };
     yaml_parser_t parser;
     yaml->allocator = allocator;
     adm_status status = check_bytes(&reader);

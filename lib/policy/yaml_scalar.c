@@ -4,6 +4,8 @@
 
 #include <stdbool.h>
 
+#define WORD_LONGEST 5u /* false */
+
 /* Consumes from the front of a scalar; at the end nothing may be left. */
 struct cursor {
     const uint8_t *at, *end;
@@ -173,6 +175,17 @@ static bool date(struct cursor c)
     return take_digits(&c) > 0 && take(&c, ':');
 }
 
+/* Nearly every plain scalar is a string, and shows it at once: the words are short, and all others
+ * begin with a digit, a sign or a point. */
+static bool is_clearly_string(struct adm_bytes plain)
+{
+    uint8_t first = *(const uint8_t *)plain.data, lower = first | 0x20;
+    if (lower >= 'a' && lower <= 'z')
+        return plain.length > WORD_LONGEST ||
+               (lower != 't' && lower != 'f' && lower != 'n' && lower != 'y' && lower != 'o');
+    return first >= 0x80;
+}
+
 enum admi_yaml_scalar admi_yaml_scalar(struct adm_bytes plain)
 {
     static const char *const literals[] = { "true", "false", "null", NULL };
@@ -183,8 +196,10 @@ enum admi_yaml_scalar admi_yaml_scalar(struct adm_bytes plain)
     static const char *const special[] = { "=", "<<", NULL };
     if (plain.length == 0)
         return ADMI_YAML_NULL;
+    if (is_clearly_string(plain))
+        return ADMI_YAML_STRING;
     struct cursor c = { plain.data, (const uint8_t *)plain.data + plain.length };
-    if (is_word(c, literals) || json_number(c))
+    if (json_number(c) || is_word(c, literals))
         return ADMI_YAML_LITERAL;
     if (is_word(c, nulls))
         return ADMI_YAML_NULL;

@@ -34,6 +34,8 @@ static bool grow(struct admi_yaml *yaml, void **memory, uint64_t *capacity, uint
 
 static bool reserve(struct admi_yaml *yaml, uint64_t length)
 {
+    if (yaml->length + length <= yaml->capacity)
+        return true;
     void *memory = yaml->json;
     bool ok = grow(yaml, &memory, &yaml->capacity, yaml->length + length, 1);
     yaml->json = memory;
@@ -64,29 +66,47 @@ static char escape_of(uint8_t c)
     }
 }
 
-void admi_yaml_put_string(struct admi_yaml *yaml, const uint8_t *bytes, uint64_t length)
+/* How many bytes from the first on need no escape. */
+static uint64_t plain_bytes(const uint8_t *bytes, uint64_t length)
+{
+    uint64_t count = 0;
+    while (count < length && bytes[count] >= 0x20 && bytes[count] != '"' && bytes[count] != '\\')
+        count++;
+    return count;
+}
+
+/* There is room. */
+static void append(struct admi_yaml *yaml, const void *bytes, uint64_t length)
+{
+    admi_copy(yaml->json + yaml->length, bytes, length);
+    yaml->length += length;
+}
+
+static void append_escape(struct admi_yaml *yaml, uint8_t c)
 {
     static const char hex[] = "0123456789abcdef";
-    uint64_t plain = 0, written = length + 2;
-    for (uint64_t i = 0; i < length; i++) {
+    char escape[] = { '\\', escape_of(c), '0', '0', hex[c >> 4], hex[c & 15] };
+    append(yaml, escape, escape[1] == 'u' ? 6 : 2);
+}
+
+void admi_yaml_put_string(struct admi_yaml *yaml, const uint8_t *bytes, uint64_t length)
+{
+    uint64_t first = plain_bytes(bytes, length), written = length + 2;
+    for (uint64_t i = first; i < length; i++) {
         char escape = escape_of(bytes[i]);
         written += escape == '\0' ? 0 : escape == 'u' ? 5 : 1;
     }
     if (!reserve(yaml, written)) /* all at once: it may be most of the text */
         return;
-    admi_yaml_put(yaml, "\"", 1);
-    for (uint64_t i = 0; i <= length; i++) {
-        if (i < length && escape_of(bytes[i]) == '\0')
-            continue;
-        admi_yaml_put(yaml, bytes + plain, i - plain);
-        plain = i + 1;
-        if (i == length)
-            break;
-        char escape[] = { '\\', escape_of(bytes[i]), '0',
-                          '0',  hex[bytes[i] >> 4],  hex[bytes[i] & 15] };
-        admi_yaml_put(yaml, escape, escape[1] == 'u' ? 6 : 2);
+    yaml->json[yaml->length++] = '"';
+    append(yaml, bytes, first);
+    for (uint64_t i = first; i < length;) {
+        append_escape(yaml, bytes[i++]);
+        uint64_t plain = plain_bytes(bytes + i, length - i);
+        append(yaml, bytes + i, plain);
+        i += plain;
     }
-    admi_yaml_put(yaml, "\"", 1);
+    yaml->json[yaml->length++] = '"';
 }
 
 void admi_yaml_mark(struct admi_yaml *yaml, uint32_t start, uint32_t end)

@@ -259,6 +259,21 @@ START_TEST(bounds_act_before_the_whole_text_is_parsed)
 }
 END_TEST
 
+START_TEST(a_container_beyond_the_bound_is_named_without_a_member)
+{
+    struct text text = { 0 };
+    text_add(&text, "[");
+    for (uint32_t i = 0; i < 65536; i++)
+        text_add(&text, "[],");
+    struct loaded loaded = load_yaml(text.bytes, text.length);
+    ck_assert_int_eq(loaded.status, ADM_E_POLICY_INVALID);
+    ck_assert_str_eq(diag_at(loaded.diags, 0).name, "too_many_values");
+    ck_assert_str_eq(diag_at(loaded.diags, 0).pointer, "/65535");
+    loaded_free(&loaded);
+    free(text.bytes);
+}
+END_TEST
+
 /* ---- the same verdict ---- */
 
 /* All that is refused as JSON and legal in YAML. */
@@ -567,6 +582,7 @@ int main(int argc, char **argv)
     tcase_add_test(cases, every_text_has_its_finding_at_its_place);
     tcase_add_test(cases, every_plain_scalar_has_one_meaning);
     tcase_add_test(cases, bounds_act_before_the_whole_text_is_parsed);
+    tcase_add_test(cases, a_container_beyond_the_bound_is_named_without_a_member);
     tcase_add_test(cases, json_files_have_the_same_verdict_and_places_as_yaml);
     tcase_add_test(cases, case_05_every_yaml_document_gets_its_verdict);
     tcase_add_test(cases, json_text_comes_in_a_buffer_of_the_caller);
