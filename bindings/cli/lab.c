@@ -36,7 +36,7 @@ adm_status lab_open(struct lab *lab, const struct lab_options *options, struct a
     struct adm_gate_options gate = { .size = sizeof gate };
 
     *lab = (struct lab){ .random = { .state = options->seed } };
-    const struct adm_random random = adm_fake_random(&lab->random);
+    const struct adm_random random = adm_fake_random_as_random(&lab->random);
     plain.random = &random; /* lease ids too: the same seed, the same output */
     lab_at(lab, options->start_ns);
     adm_status status = adm_plain_open(&plain, &gate.backend);
@@ -45,7 +45,7 @@ adm_status lab_open(struct lab *lab, const struct lab_options *options, struct a
     if (status != ADM_OK)
         return status;
     gate.policy = policy;
-    gate.clock = adm_fake_clock(&lab->clock);
+    gate.clock = adm_fake_clock_as_clock(&lab->clock);
     gate.random = random;
     return adm_gate_new(&gate, &lab->gate);
 }

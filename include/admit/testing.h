@@ -12,11 +12,6 @@
 
 #ifdef __cplusplus
 extern "C" {
-#if defined(__GNUC__)
-/* A struct and a function of one name: fine in C, and in C++ but for g++'s -Wshadow. */
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wshadow"
-#endif
 #endif
 
 /* ---- fake clock ---- */
@@ -28,7 +23,7 @@ struct adm_fake_clock {
     uint64_t tick_ns;
 };
 
-struct adm_clock adm_fake_clock(struct adm_fake_clock *fake);
+struct adm_clock adm_fake_clock_as_clock(struct adm_fake_clock *fake);
 /* Both clocks; from one thread at a time. */
 void adm_fake_clock_advance(struct adm_fake_clock *fake, uint64_t ns);
 
@@ -37,7 +32,7 @@ struct adm_fake_random {
     uint64_t state;
 };
 
-struct adm_random adm_fake_random(struct adm_fake_random *fake);
+struct adm_random adm_fake_random_as_random(struct adm_fake_random *fake);
 
 /* ---- deferring backend --------------------------------------------------------------------------
  * Wraps another backend (and closes it): an op is handed to the inner one after some polls, perhaps
@@ -107,9 +102,6 @@ int adm_contract_run(const struct adm_contract_subject *subject, adm_contract_fn
 int adm_contract_main(const struct adm_contract_subject *subject);
 
 #ifdef __cplusplus
-#if defined(__GNUC__)
-#pragma GCC diagnostic pop
-#endif
 }
 #endif
 #endif

@@ -11,7 +11,7 @@ static void read_fake(void *self, struct adm_time *out)
     out->wall_ns = __atomic_fetch_add(&fake->time.wall_ns, tick_ns, __ATOMIC_RELAXED);
 }
 
-struct adm_clock adm_fake_clock(struct adm_fake_clock *fake)
+struct adm_clock adm_fake_clock_as_clock(struct adm_fake_clock *fake)
 {
     return (struct adm_clock){ fake, read_fake };
 }
@@ -41,7 +41,7 @@ static int32_t fill_fake(void *self, void *out, uint64_t bytes)
     return 0;
 }
 
-struct adm_random adm_fake_random(struct adm_fake_random *fake)
+struct adm_random adm_fake_random_as_random(struct adm_fake_random *fake)
 {
     return (struct adm_random){ fake, fill_fake };
 }

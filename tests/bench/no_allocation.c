@@ -144,7 +144,7 @@ int main(void)
     adm_policy_unref(loaded);
     ok(malloc_count_now().calls > before, "the malloc of the shared libraries is counted",
        malloc_count_now().calls - before);
-    rig_open(&rig, policy.bytes, policy.length, adm_fake_clock(&fake),
+    rig_open(&rig, policy.bytes, policy.length, adm_fake_clock_as_clock(&fake),
              counting_allocator_of(&counting));
     ok(atomic_load(&counting.calls) > 0, "creating a gate asks the host's allocator",
        atomic_load(&counting.calls));

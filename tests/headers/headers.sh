@@ -71,7 +71,7 @@ for header in $headers; do
     fi
     if [ -n "$cxx" ]; then
         # shellcheck disable=SC2086
-        alone "$include" "$header" $cxx -x c++ -std=c++11
+        alone "$include" "$header" $cxx -x c++ -std=c++11 -Wshadow
         result $? "$header alone, C++11"
     else
         skip "$header alone, C++11" "no C++ compiler"

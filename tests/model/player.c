@@ -91,8 +91,8 @@ static bool open_gate(struct player *p)
     if (options.policy == NULL || !open_backend(p, &options.backend))
         return false;
     options.name_space = adm_str("simulator");
-    options.clock = adm_fake_clock(&p->clock);
-    options.random = adm_fake_random(&p->random);
+    options.clock = adm_fake_clock_as_clock(&p->clock);
+    options.random = adm_fake_random_as_random(&p->random);
     p->clock.time = p->run->start;
     p->random.state = p->run->seed;
     if (adm_gate_new(&options, &p->gate) != ADM_OK)

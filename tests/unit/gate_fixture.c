@@ -184,8 +184,8 @@ void fixture_init(struct fixture *f)
                                            .classes_max = 4096 };
     f->plain.allocator = &f->allocator;
     f->options = (struct adm_gate_options){ .size = sizeof f->options };
-    f->options.clock = adm_fake_clock(&f->clock);
-    f->options.random = adm_fake_random(&f->random);
+    f->options.clock = adm_fake_clock_as_clock(&f->clock);
+    f->options.random = adm_fake_random_as_random(&f->random);
     f->options.allocator = f->allocator;
 }
 

@@ -505,8 +505,8 @@ START_TEST(the_fakes_are_what_they_say)
 {
     struct adm_fake_clock fake = { { 10, 20 }, 0 };
     struct adm_fake_random random = { 1 };
-    struct adm_clock clock = adm_fake_clock(&fake);
-    struct adm_random bytes = adm_fake_random(&random);
+    struct adm_clock clock = adm_fake_clock_as_clock(&fake);
+    struct adm_random bytes = adm_fake_random_as_random(&random);
     uint8_t a[100], b[100];
     struct adm_time now;
 

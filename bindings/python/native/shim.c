@@ -318,10 +318,10 @@ adm_status shim_gate_new(const struct shim_gate_options *options,
         gate.on_event_self = options->self;
     }
     if (options->clock != NULL)
-        gate.clock = adm_fake_clock(options->clock);
+        gate.clock = adm_fake_clock_as_clock(options->clock);
     if (options->seed != 0) {
         handle->random.state = options->seed;
-        gate.random = adm_fake_random(&handle->random);
+        gate.random = adm_fake_random_as_random(&handle->random);
     }
     handle->owner = getpid();
     status = adm_gate_new(&gate, &handle->gate);

@@ -12,14 +12,14 @@ static_assert(!std::is_copy_constructible_v<admit::Queue> &&
 
 /* A gate whose backend answers after exactly this many polls, on a clock of its own. */
 struct Late {
-    struct adm_fake_clock time {};
+    adm_fake_clock time{};
     admit::Gate gate;
 
     explicit Late(std::uint64_t polls)
         : gate(admit::Policy::parse(one_at_a_time), options(time, polls))
     {
     }
-    static admit::GateOptions options(struct adm_fake_clock &time, std::uint64_t polls)
+    static admit::GateOptions options(adm_fake_clock &time, std::uint64_t polls)
     {
         adm_deferring_options late{};
         admit::GateOptions options;
@@ -31,7 +31,7 @@ struct Late {
         late.seed = 1;
         admit::check(adm_plain_open(nullptr, &plain));
         admit::check(adm_deferring_open(&late, plain, &options.backend));
-        options.clock = ::adm_fake_clock(&time);
+        options.clock = adm_fake_clock_as_clock(&time);
         return options;
     }
 };

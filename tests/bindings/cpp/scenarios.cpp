@@ -109,10 +109,8 @@ private:
     json settle(admit::Lease &lease, const json &step);
     json in_force(const std::string &op, const json &step);
 
-    struct adm_fake_clock clock_ {};
-    struct adm_fake_random random_ {
-        1
-    };
+    adm_fake_clock clock_{};
+    adm_fake_random random_{ 1 };
     admit::Gate gate_;
     std::map<std::string, admit::Lease> leases_;
     std::vector<admit::Lease> others_; /* without a name: they live on, too */
@@ -123,7 +121,7 @@ admit::GateOptions Runner::options(const json &sizes, Backend backend)
     constexpr std::uint64_t room = 16384; /* hundreds of gates are opened in one run */
     adm_plain_options plain{};
     admit::GateOptions options;
-    adm_random random = ::adm_fake_random(&random_);
+    adm_random random = adm_fake_random_as_random(&random_);
     adm_backend inner{};
 
     plain.size = sizeof plain;
@@ -143,7 +141,7 @@ admit::GateOptions Runner::options(const json &sizes, Backend backend)
         deferring.seed = 2;
         admit::check(adm_deferring_open(&deferring, inner, &options.backend));
     }
-    options.clock = ::adm_fake_clock(&clock_);
+    options.clock = adm_fake_clock_as_clock(&clock_);
     options.random = random;
     return options;
 }
