@@ -351,16 +351,27 @@ const (
 	TablePatch   TableMode = C.ADM_TABLE_PATCH // entries given are set, null ones removed, others stay
 )
 
-// PutTable puts a limit table in force for its rule, without a Publish. The error is a *PolicyError
-// when the text is not a table.
-func (g *Gate) PutTable(text string, mode TableMode) error {
+// PutTable puts a limit table of at most 16 MiB in force for its rule, without a Publish. The error
+// is a *PolicyError when the text is not a table.
+func (g *Gate) PutTable(text string, format Format, mode TableMode) error {
+	if mode > TablePatch {
+		return &Error{Op: "PutTable", Field: "mode", Detail: "is not one that exists", Status: StatusInvalidArgument}
+	}
+	flags := C.uint32_t(mode)
+	switch format {
+	case FormatJSON:
+	case FormatYAML:
+		flags |= C.ADM_TABLE_YAML
+	default:
+		return format.unknown("PutTable")
+	}
 	if !g.enter() {
 		return ErrClosed
 	}
 	defer g.leave()
 	var diags *C.struct_adm_diags
 	data, length := view([]byte(text))
-	status := C.admit_go_put_table(g.c, data, length, C.uint32_t(mode), &diags)
+	status := C.admit_go_put_table(g.c, data, length, flags, &diags)
 	if status == C.ADM_OK {
 		C.adm_diags_free(diags)
 		return nil

@@ -299,6 +299,54 @@ func TestYAMLBySuffix(t *testing.T) {
 	}
 }
 
+func TestPutTable(t *testing.T) {
+	gate, _ := open(t, twoAtOnce)
+	put := func(text string, format admit.Format, mode admit.TableMode) error {
+		t.Helper()
+		err := gate.PutTable(text, format, mode)
+		if errors.Is(err, admit.StatusCallerNewer) {
+			t.Skip("this libadmit was built without YAML")
+		}
+		return err
+	}
+	limit := func(tenant string) uint64 {
+		t.Helper()
+		r := ask(1)
+		r.Descriptors = admit.Descriptors("tenant", tenant)
+		e, err := gate.Explain(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e.Rules[1].Limit
+	}
+	const json = `{"version": "t1", "rule": "burst", "by": "tenant", "entries": {"acme": {"capacity": 20}}}`
+	const yaml = "version: t2\nrule: burst\nby: tenant\nentries:\n  other: {capacity: 30}\n"
+	if err := put(json, admit.FormatJSON, admit.TableReplace); err != nil || limit("acme") != 20 || limit("other") != 1000 {
+		t.Error(err, limit("acme"), limit("other"))
+	}
+	var refused *admit.PolicyError
+	if err := put(yaml, admit.FormatJSON, admit.TablePatch); !errors.As(err, &refused) {
+		t.Error("YAML as JSON:", err)
+	}
+	for says, err := range map[string]error{
+		"format is not one": gate.PutTable(json, 7, admit.TableReplace),
+		"mode is not one":   gate.PutTable(json, admit.FormatJSON, 256), // the library's own flag for YAML
+	} {
+		if !errors.Is(err, admit.StatusInvalidArgument) || !strings.Contains(err.Error(), says) {
+			t.Errorf("want %q, got %v", says, err)
+		}
+	}
+	if limit("acme") != 20 || limit("other") != 1000 {
+		t.Error("a refused table changed something")
+	}
+	if err := put(yaml, admit.FormatYAML, admit.TablePatch); err != nil || limit("acme") != 20 || limit("other") != 30 {
+		t.Error(err, limit("acme"), limit("other"))
+	}
+	if err := put(yaml+"entries: {}\n", admit.FormatYAML, admit.TableReplace); !errors.As(err, &refused) || refused.Findings[0].Line != 6 {
+		t.Error(err)
+	}
+}
+
 func TestPublishAndRollback(t *testing.T) {
 	gate, _ := open(t, twoAtOnce)
 	d := mustAdmit(t, gate, ask(10))
@@ -326,7 +374,7 @@ func TestPublishAndRollback(t *testing.T) {
 		t.Error(err)
 	}
 	var refused *admit.PolicyError
-	if err := gate.PutTable("{", admit.TableReplace); !errors.As(err, &refused) {
+	if err := gate.PutTable("{", admit.FormatJSON, admit.TableReplace); !errors.As(err, &refused) {
 		t.Error(err)
 	}
 }
@@ -517,7 +565,7 @@ func TestClose(t *testing.T) {
 	_, unitErr := gate.Unit("images")
 	for i, err := range []error{admitErr, explainErr, releaseErr, renewErr, settleErr, divertErr, versionErr, readErr, metricsErr,
 		describeErr, sweepErr, keyErr, unitErr, gate.Publish(mustParse(t, twoAtOnce)), gate.Rollback("two"),
-		gate.PutTable("{}", admit.TableReplace), gate.Signal("a", "b", "c", 1)} {
+		gate.PutTable("{}", admit.FormatJSON, admit.TableReplace), gate.Signal("a", "b", "c", 1)} {
 		if !errors.Is(err, admit.ErrClosed) {
 			t.Errorf("%d: %v", i, err)
 		}

@@ -25,6 +25,10 @@ const (
 	FormatYAML Format = 1 // for libraries built with YAML; others return StatusCallerNewer
 )
 
+func (f Format) unknown(op string) error {
+	return &Error{Op: op, Field: "format", Detail: "is not one that exists", Status: StatusInvalidArgument}
+}
+
 // Severity of a finding.
 type Severity uint32
 
@@ -161,7 +165,7 @@ func ParsePolicy(text string, format Format) (*Policy, error) {
 
 func parse(op, file string, text []byte, format Format) (*Policy, error) {
 	if format > FormatYAML {
-		return nil, &Error{Op: op, Field: "format", Detail: "is not one that exists", Status: StatusInvalidArgument}
+		return nil, format.unknown(op)
 	}
 	var c *C.struct_adm_policy
 	var diags *C.struct_adm_diags

@@ -160,7 +160,7 @@ func runAdmission(t *testing.T, scenario object, open opener) {
 		}
 	}
 	for _, table := range tables {
-		if err := r.gate.PutTable(string(table), admit.TableReplace); err != nil {
+		if err := r.gate.PutTable(string(table), admit.FormatJSON, admit.TableReplace); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -418,7 +418,7 @@ func (r *runner) run(t *testing.T, step object, now uint64) answer {
 		if step.text("mode") == "patch" {
 			mode = admit.TablePatch
 		}
-		return answer{"error": word(r.gate.PutTable(string(step["table"]), mode))}
+		return answer{"error": word(r.gate.PutTable(string(step["table"]), admit.FormatJSON, mode))}
 	case "signal":
 		return answer{"error": word(r.gate.Signal(step.text("scope"), step.text("replica"), step.text("name"),
 			measurement(step["value"])))}
