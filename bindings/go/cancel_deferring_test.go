@@ -218,8 +218,12 @@ func TestMisuseOfLateBackend(t *testing.T) {
 	}
 	wrong = ask(10)
 	wrong.Timeout = -1
-	if _, err := l.gate.Admit(ctx, wrong); !errors.Is(err, admit.StatusInvalidArgument) {
-		t.Error(err)
+	soon, cancelSoon := context.WithTimeout(context.Background(), time.Hour)
+	defer cancelSoon()
+	for _, ctx := range []context.Context{ctx, soon} {
+		if _, err := l.gate.Admit(ctx, wrong); !errors.Is(err, admit.StatusInvalidArgument) {
+			t.Error(err)
+		}
 	}
 	wrong = ask(10)
 	wrong.Descriptors = make([]admit.Descriptor, 17)

@@ -39,12 +39,18 @@ type Event struct {
 
 //export admitGoEvent
 func admitGoEvent(handle C.uint64_t, from *C.struct_adm_event) {
-	// A panic must not unwind the library's frames, which hold its locks.
+	// Neither a panic nor a Goexit may unwind the library's frames, which hold its locks.
+	returned := false
 	defer func() {
-		if problem := recover(); problem != nil {
-			go panic(problem)
-			select {}
+		if returned {
+			return
 		}
+		problem := recover()
+		if problem == nil {
+			problem = "admit: an event callback ended its goroutine (runtime.Goexit, or FailNow of a test)"
+		}
+		go panic(problem)
+		select {}
 	}()
 	record := cgo.Handle(handle).Value().(func(*Event))
 	event := Event{
@@ -69,6 +75,7 @@ func admitGoEvent(handle C.uint64_t, from *C.struct_adm_event) {
 			Unit: Unit(a.unit), Value: int64(a.value), Final: a.flags&C.ADM_AMOUNT_FINAL != 0})
 	}
 	record(&event)
+	returned = true
 }
 
 func text(from C.struct_adm_bytes) string {

@@ -9,7 +9,9 @@ import "C"
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"runtime/cgo"
 	"sync/atomic"
@@ -20,7 +22,8 @@ import (
 // Gate decides. It may be used by any number of goroutines.
 type Gate struct {
 	c *C.struct_adm_gate
-	// Calls that are inside the library, and closing: once that is set no call enters.
+	// Calls that are inside the library, and the sign as long as others may enter. Zero: a gate that
+	// nobody made, or that is closed.
 	inside      atomic.Int64
 	left        chan struct{} // somebody left after closing was set
 	closed      chan struct{} // the gate has been freed
@@ -31,7 +34,7 @@ type Gate struct {
 	events      cgo.Handle
 }
 
-const closing = int64(1) << 62
+const opened = math.MinInt64
 
 // New makes a gate with its first policy. Close it when it is not needed any more.
 func New(policy *Policy, options ...Option) (*Gate, error) {
@@ -47,7 +50,7 @@ func New(policy *Policy, options ...Option) (*Gate, error) {
 	}
 	g := &Gate{left: make(chan struct{}, 1), closed: make(chan struct{}), onLeak: s.onLeak, clock: s.clock}
 	if s.clock != nil {
-		s.c.clock = s.clock.c
+		s.c.clock = s.clock.made()
 	}
 	if s.backend != nil {
 		backend, err := s.backend()
@@ -76,6 +79,7 @@ func New(policy *Policy, options ...Option) (*Gate, error) {
 	var info C.struct_adm_backend_info
 	info.size = C.sizeof_struct_adm_backend_info
 	g.defers = C.adm_gate_describe(g.c, &info) != C.ADM_OK || info.capabilities&C.ADM_CAN_DEFER != 0
+	g.inside.Store(opened)
 	return g, nil
 }
 
@@ -86,20 +90,28 @@ func (g *Gate) forgetEvents() {
 }
 
 // Close waits for the calls that are running and frees the gate. Calls that come later, and the
-// methods of its leases, return ErrClosed. Again is harmless. Not from an event callback.
+// methods of its leases, return ErrClosed. Again is harmless. An event callback must not close any
+// gate: StatusReentrant.
 func (g *Gate) Close() error {
+	if g.closed == nil {
+		return nil // made by nobody
+	}
+	if _, err := g.Version(); errors.Is(err, StatusReentrant) {
+		// It would wait for the call that it is part of.
+		return failure("Close", C.ADM_E_REENTRANT)
+	}
 	for {
 		now := g.inside.Load()
-		if now >= closing {
+		if now >= 0 {
 			<-g.closed
 			return nil
 		}
-		if g.inside.CompareAndSwap(now, now|closing) {
+		if g.inside.CompareAndSwap(now, now-opened) {
 			break
 		}
 	}
 	// Calls that come too late count for a moment, too; they touch nothing.
-	for g.inside.Load() != closing {
+	for g.inside.Load() != 0 {
 		<-g.left
 	}
 	C.adm_gate_free(g.c)
@@ -112,7 +124,7 @@ func (g *Gate) Close() error {
 func (g *Gate) number() C.uintptr_t { return C.uintptr_t(uintptr(unsafe.Pointer(g.c))) }
 
 func (g *Gate) enter() bool {
-	if g.inside.Add(1) < closing {
+	if g.inside.Add(1) < 0 {
 		return true
 	}
 	g.leave()
@@ -120,7 +132,7 @@ func (g *Gate) enter() bool {
 }
 
 func (g *Gate) leave() {
-	if g.inside.Add(-1) == closing {
+	if g.inside.Add(-1) == 0 {
 		select {
 		case g.left <- struct{}{}:
 		default: // Close has been told already
@@ -133,6 +145,12 @@ func (g *Gate) leave() {
 // ends before the backend has answered, a grant that still comes is given back (with an Attempt it
 // is kept for whoever repeats it).
 func (g *Gate) Admit(ctx context.Context, request Request) (d Decision, err error) {
+	if ctx == nil {
+		return d, &Error{Op: "Admit", Field: "ctx", Detail: "is nil, context.Background() never ends", Status: StatusInvalidArgument}
+	}
+	if request.Timeout < 0 {
+		return d, &Error{Op: "Admit", Field: "Timeout", Detail: "must not be negative", Status: StatusInvalidArgument}
+	}
 	if ctx.Done() == nil {
 		err = g.admit(&request, &d)
 		return d, err
@@ -149,7 +167,7 @@ func (g *Gate) Admit(ctx context.Context, request Request) (d Decision, err erro
 		if left <= 0 {
 			return d, context.DeadlineExceeded
 		}
-		if request.Timeout <= 0 || left < request.Timeout {
+		if request.Timeout == 0 || left < request.Timeout {
 			request.Timeout = left
 		}
 	}
@@ -157,9 +175,6 @@ func (g *Gate) Admit(ctx context.Context, request Request) (d Decision, err erro
 }
 
 func (g *Gate) admit(request *Request, d *Decision) (err error) {
-	if request.Timeout < 0 {
-		return &Error{Op: "Admit", Field: "Timeout", Detail: "must not be negative", Status: StatusInvalidArgument}
-	}
 	if !g.enter() {
 		return ErrClosed
 	}
@@ -192,9 +207,6 @@ const (
 // admitWithin waits on a goroutine of its own, which a thread of C holds for as long as the
 // backend takes, so that the caller can leave when ctx ends.
 func (g *Gate) admitWithin(ctx context.Context, request *Request) (d Decision, err error) {
-	if request.Timeout < 0 {
-		return d, &Error{Op: "Admit", Field: "Timeout", Detail: "must not be negative", Status: StatusInvalidArgument}
-	}
 	if !g.enter() {
 		return d, ErrClosed
 	}

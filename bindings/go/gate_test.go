@@ -10,6 +10,7 @@ import (
 	"errors"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -299,6 +300,27 @@ func TestYAMLBySuffix(t *testing.T) {
 	}
 }
 
+// A file may be anything: what is too long for a policy is not read to its end.
+func TestLoadIsBounded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "huge.json")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, 1<<32); err != nil {
+		t.Skip("no file with holes here: ", err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	var refused *admit.PolicyError
+	if _, err := admit.Load(path); !errors.As(err, &refused) || !strings.Contains(err.Error(), "1048576") {
+		t.Error(err)
+	}
+	runtime.ReadMemStats(&after)
+	if read := after.TotalAlloc - before.TotalAlloc; read > 16<<20 {
+		t.Errorf("%d bytes for a policy of at most 1 MiB", read)
+	}
+}
+
 func TestPutTable(t *testing.T) {
 	gate, _ := open(t, twoAtOnce)
 	put := func(text string, format admit.Format, mode admit.TableMode) error {
@@ -525,6 +547,93 @@ func TestEventsMustNotEnter(t *testing.T) {
 	}
 }
 
+// Close would wait for the call that it is part of; of another gate it would free nothing.
+func TestEventsMustNotClose(t *testing.T) {
+	other, _ := open(t, twoAtOnce)
+	var gate *admit.Gate
+	var inner, others error
+	gate, _ = open(t, twoAtOnce, admit.WithEvents(func(*admit.Event) {
+		if inner == nil {
+			inner, others = gate.Close(), other.Close()
+		}
+	}))
+	mustAdmit(t, gate, ask(1)).Lease.Release(admit.ResultOK)
+	if !errors.Is(inner, admit.StatusReentrant) || !errors.Is(others, admit.StatusReentrant) {
+		t.Error(inner, others)
+	}
+	mustAdmit(t, other, ask(1)).Lease.Release(admit.ResultOK)
+}
+
+// A callback that does not return has left the library's locks taken: the program ends and says so.
+func TestEventsMustReturn(t *testing.T) {
+	for how, leave := range map[string]func(){
+		"panic":          func() { panic("a mistake of the callback") },
+		"runtime.Goexit": runtime.Goexit,
+	} {
+		if os.Getenv("ADMIT_TEST_LEAVES_BY") == how {
+			gate, _ := open(t, twoAtOnce, admit.WithEvents(func(*admit.Event) { leave() }))
+			gate.Admit(context.Background(), ask(1))
+			t.Fatal("went on after ", how)
+		}
+	}
+	if os.Getenv("ADMIT_TEST_LEAVES_BY") != "" {
+		t.Fatal("unknown way to leave")
+	}
+	for how, says := range map[string]string{"panic": "a mistake of the callback", "runtime.Goexit": "event callback ended its goroutine"} {
+		again := exec.Command(os.Args[0], "-test.run=^TestEventsMustReturn$", "-test.timeout=60s")
+		again.Env = append(os.Environ(), "ADMIT_TEST_LEAVES_BY="+how)
+		output, err := again.CombinedOutput()
+		if err == nil || !strings.Contains(string(output), "panic: ") || !strings.Contains(string(output), says) ||
+			strings.Contains(string(output), "went on after") {
+			t.Errorf("%s: %v\n%s", how, err, output)
+		}
+	}
+}
+
+// What nobody made says so, and does not crash in C.
+func TestZeroValues(t *testing.T) {
+	var gate admit.Gate
+	if _, err := gate.Admit(context.Background(), ask(1)); !errors.Is(err, admit.ErrClosed) {
+		t.Error(err)
+	}
+	if _, err := gate.Metrics(); !errors.Is(err, admit.ErrClosed) {
+		t.Error(err)
+	}
+	for i := 0; i < 2; i++ {
+		if err := gate.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	var lease admit.Lease
+	if outcome, err := lease.Release(admit.ResultOK); outcome != admit.OutcomeUnknown || err != nil {
+		t.Error(outcome, err)
+	}
+	if outcome, err := lease.Settle(nil, true); outcome != admit.OutcomeUnknown || err != nil {
+		t.Error(outcome, err)
+	}
+	if outcome, err := lease.Divert(); outcome != admit.OutcomeUnknown || err != nil {
+		t.Error(outcome, err)
+	}
+	var policy admit.Policy
+	if _, err := admit.New(&policy); !errors.Is(err, admit.StatusInvalidArgument) || policy.Version() != "" || policy.RuleCount() != 0 {
+		t.Error(err)
+	}
+	var clock admit.ManualClock
+	for _, use := range []func(){
+		func() { clock.Set(0, 0) },
+		func() { admit.New(mustParse(t, twoAtOnce), admit.WithClock(&clock)) },
+	} {
+		func() {
+			defer func() {
+				if problem, _ := recover().(string); !strings.Contains(problem, "NewManualClock") {
+					t.Error(problem)
+				}
+			}()
+			use()
+		}()
+	}
+}
+
 func TestContext(t *testing.T) {
 	gate, _ := open(t, twoAtOnce)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -535,6 +644,10 @@ func TestContext(t *testing.T) {
 	d.Lease.Release(admit.ResultOK)
 	cancel()
 	if d, err := gate.Admit(ctx, ask(1)); !errors.Is(err, context.Canceled) || d.Lease != nil {
+		t.Error(d, err)
+	}
+	var none context.Context
+	if d, err := gate.Admit(none, ask(1)); !errors.Is(err, admit.StatusInvalidArgument) || !strings.Contains(err.Error(), "ctx is nil") || d.Lease != nil {
 		t.Error(d, err)
 	}
 	if read(t, gate, "burst") != 999 || read(t, gate, "inflight") != 0 {

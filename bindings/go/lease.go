@@ -13,8 +13,8 @@ import (
 	"sync/atomic"
 )
 
-// Lease is held from an allowed Admit until Release. All methods may be called on a nil lease, which
-// holds nothing and answers OutcomeUnknown.
+// Lease is held from an allowed Admit until Release. All methods may be called on a nil or zero lease,
+// which holds nothing and answers OutcomeUnknown.
 type Lease struct {
 	gate *Gate
 	id   ID
@@ -65,10 +65,17 @@ func (l *Lease) unguard() {
 	}
 }
 
-// leaked runs when a guard is garbage collected, mostly with nothing held.
+// lost runs when a guard is garbage collected, mostly with nothing held. All of a program's cleanups
+// may share one goroutine, which must not wait for a backend or for a handler.
+func lost(what *watched) {
+	if what.gate != nil {
+		go leaked(what)
+	}
+}
+
 func leaked(what *watched) {
 	g := what.gate
-	if g == nil || !g.enter() {
+	if !g.enter() {
 		return
 	}
 	outcome, _ := g.release(what.lease, ResultError)
@@ -86,6 +93,8 @@ func unpack(both C.uint64_t) (Outcome, C.adm_status) {
 	return Outcome(uint32(both)), C.adm_status(int32(both >> 32))
 }
 
+func (l *Lease) none() bool { return l == nil || l.gate == nil }
+
 // ID of the lease; zero of nil.
 func (l *Lease) ID() ID {
 	if l == nil {
@@ -96,7 +105,7 @@ func (l *Lease) ID() ID {
 
 // on runs one operation on the lease.
 func (l *Lease) on(op string, run func(g *C.struct_adm_gate, high, low C.uint64_t, out *C.uint32_t) C.adm_status) (Outcome, error) {
-	if l == nil {
+	if l.none() {
 		return OutcomeUnknown, nil
 	}
 	if !l.gate.enter() {
@@ -111,7 +120,7 @@ func (l *Lease) on(op string, run func(g *C.struct_adm_gate, high, low C.uint64_
 // Release gives the lease back: held units return now. Again is harmless and answers
 // OutcomeAlready.
 func (l *Lease) Release(result Result) (Outcome, error) {
-	if l == nil {
+	if l.none() {
 		return OutcomeUnknown, nil
 	}
 	if result >= C.ADM_RESULT_COUNT {
@@ -141,7 +150,7 @@ func (l *Lease) Renew() (Outcome, error) {
 // Settle reports usage as totals so far, never as deltas: the same report twice changes nothing.
 // final: this is the last report; units that it leaves out keep what they have.
 func (l *Lease) Settle(totals []Amount, final bool) (Outcome, error) {
-	if l == nil {
+	if l.none() {
 		return OutcomeUnknown, nil
 	}
 	c := calls.Get().(*call)
@@ -170,7 +179,7 @@ func (l *Lease) Divert() (Outcome, error) {
 	outcome, err := l.on("Divert", func(g *C.struct_adm_gate, high, low C.uint64_t, out *C.uint32_t) C.adm_status {
 		return C.admit_go_divert(g, high, low, out)
 	})
-	if l != nil && err == nil {
+	if err == nil && !l.none() {
 		l.unguard()
 	}
 	return outcome, err

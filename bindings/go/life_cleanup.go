@@ -6,4 +6,4 @@ package admit
 
 import "runtime"
 
-func atEndOfLife(g *guard) { runtime.AddCleanup(g, leaked, g.what) }
+func atEndOfLife(g *guard) { runtime.AddCleanup(g, lost, g.what) }

@@ -6,5 +6,4 @@ package admit
 
 import "runtime"
 
-// The finalizers of a program share one goroutine, which must not wait.
-func atEndOfLife(g *guard) { runtime.SetFinalizer(g, func(g *guard) { go leaked(g.what) }) }
+func atEndOfLife(g *guard) { runtime.SetFinalizer(g, func(g *guard) { lost(g.what) }) }

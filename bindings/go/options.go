@@ -83,7 +83,7 @@ func WithPendingMax(count int64) Option {
 	return func(s *settings) { s.number("WithPendingMax", count, &s.c.pending_max) }
 }
 
-// WithClock replaces the system's clocks, for tests.
+// WithClock replaces the system's clocks, for tests. nil: the system's.
 func WithClock(clock *ManualClock) Option { return func(s *settings) { s.clock = clock } }
 
 // WithEvents calls record for every decision, report of usage and release, on the goroutine that
@@ -109,8 +109,16 @@ func NewManualClock(mono, wall time.Duration) *ManualClock {
 	return clock
 }
 
+// made by NewManualClock; the system's clocks instead would be a silent surprise.
+func (m *ManualClock) made() *C.struct_admit_go_clock {
+	if m.c == nil {
+		panic("admit: a ManualClock comes from NewManualClock")
+	}
+	return m.c
+}
+
 // Set both clocks, also backwards.
 func (m *ManualClock) Set(mono, wall time.Duration) {
-	C.admit_go_clock_set(m.c, C.uint64_t(mono), C.uint64_t(wall))
+	C.admit_go_clock_set(m.made(), C.uint64_t(mono), C.uint64_t(wall))
 	runtime.KeepAlive(m)
 }

@@ -10,6 +10,7 @@ import "C"
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -146,7 +147,7 @@ type Policy struct {
 // Load reads a policy file: YAML when its name ends in .yaml or .yml, else JSON. The error is a
 // *PolicyError when the text was read and is not a policy.
 func Load(path string) (*Policy, error) {
-	text, err := os.ReadFile(path)
+	text, err := readFile(path, 1<<20+1)
 	if err != nil {
 		return nil, fmt.Errorf("admit: Load: %w", err)
 	}
@@ -156,6 +157,17 @@ func Load(path string) (*Policy, error) {
 		format = FormatYAML
 	}
 	return parse("Load", path, text, format)
+}
+
+// readFile of at most limit bytes: a device or a wrong file must not fill the memory. The library
+// refuses what is cut off, because that is too long for it.
+func readFile(path string, limit int64) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, limit))
 }
 
 // ParsePolicy reads a policy of at most 1 MiB.
