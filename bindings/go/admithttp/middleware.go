@@ -38,7 +38,7 @@ type Classify func(*http.Request) (admit.Request, error)
 
 // Refusal is an answer of Classify's own: who may not ask at all.
 type Refusal struct {
-	Status  int    // 401, 403, 400
+	Status  int    // 401, 403, 400: from 400 to 599
 	Code    string // a stable word for programs
 	Message string // for people
 }
@@ -85,7 +85,7 @@ func WithDenial(deny func(http.ResponseWriter, *http.Request, *admit.Decision)) 
 }
 
 // WithErrorLog is told of mistakes: an error of Classify, a request that is misuse, a lease that was
-// lost or could not be given back.
+// lost or could not be given back. Any goroutine may call it, also while the handler works.
 func WithErrorLog(log func(*http.Request, error)) Option {
 	return func(s *settings) { s.logError = log }
 }
@@ -120,12 +120,15 @@ func Middleware(gate *admit.Gate, classify Classify, options ...Option) func(htt
 	if gate == nil || classify == nil {
 		panic("admithttp: Middleware needs a gate and a classify function")
 	}
-	s := settings{
-		deny:     func(w http.ResponseWriter, _ *http.Request, d *admit.Decision) { WriteDenial(w, d) },
-		logError: func(*http.Request, error) {},
-	}
+	var s settings
 	for _, option := range options {
 		option(&s)
+	}
+	if s.deny == nil {
+		s.deny = func(w http.ResponseWriter, _ *http.Request, d *admit.Decision) { WriteDenial(w, d) }
+	}
+	if s.logError == nil {
+		s.logError = func(*http.Request, error) {}
 	}
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(gate, classify, next, w, r) })
@@ -148,9 +151,7 @@ func (s *settings) serve(gate *admit.Gate, classify Classify, next http.Handler,
 	}
 	decision, err := gate.Admit(r.Context(), question)
 	if err != nil {
-		if r.Context().Err() == nil {
-			s.refuse(w, r, err)
-		}
+		s.refuse(w, r, err)
 		return
 	}
 	if !decision.Allowed {
@@ -170,23 +171,31 @@ func (s *settings) readBody(w http.ResponseWriter, r *http.Request) ([]byte, boo
 		if err == nil {
 			return body, true
 		}
-		if len(body) < int(s.bodyMax) {
-			// Not too long: the client went away, or sent what is no body.
-			if r.Context().Err() == nil {
-				writeError(w, http.StatusBadRequest, "invalid_request_error", "body_unreadable", "the body could not be read", "false")
-			}
+		var tooLong *http.MaxBytesError
+		if !errors.As(err, &tooLong) {
+			// The client went away, or sent what is no body.
+			writeError(w, http.StatusBadRequest, "invalid_request_error", "body_unreadable", "the body could not be read", "false")
 			return nil, false
 		}
 	}
-	w.Header().Set("Connection", "close")
+	if r.ProtoMajor == 1 {
+		// Not in HTTP/2, where it would end the connection of other requests.
+		w.Header().Set("Connection", "close")
+	}
 	writeError(w, http.StatusRequestEntityTooLarge, "invalid_request_error", "body_too_large", "the body is too large", "false")
 	return nil, false
 }
 
 func (s *settings) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	var refusal *Refusal
-	if errors.As(err, &refusal) && refusal.Status >= 400 {
+	if errors.As(err, &refusal) && refusal.Status >= 400 && refusal.Status <= 599 {
 		writeError(w, refusal.Status, "invalid_request_error", refusal.Code, refusal.Message, "false")
+		return
+	}
+	if r.Context().Err() != nil {
+		// Nobody may be there to read it; but the end may also be a time limit of this server, and then
+		// silence would be an empty answer of status 200.
+		writeError(w, http.StatusServiceUnavailable, "server_error", "cancelled", "the request ended before it was admitted", "")
 		return
 	}
 	s.logError(r, err)

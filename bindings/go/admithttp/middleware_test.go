@@ -16,6 +16,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"runtime"
 	"strconv"
 	"strings"
@@ -523,4 +524,200 @@ func renewals(t *testing.T, gate *admit.Gate) int {
 		}
 	}
 	return 0
+}
+
+// A time limit of the server's own ends the context while the client still waits: it gets an answer,
+// and not the empty 200 that a handler without words is given.
+func TestContextEndsBeforeAdmission(t *testing.T) {
+	gate := open(t)
+	inner := admithttp.Middleware(gate, classify, admithttp.WithErrorLog(func(_ *http.Request, err error) { t.Error(err) }))(
+		http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the handler ran") }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithDeadline(r.Context(), time.Unix(1, 0))
+		defer cancel()
+		inner.ServeHTTP(w, r.WithContext(ctx))
+	}))
+	defer server.Close()
+	if response, body := get(t, server); response.StatusCode != 503 || !strings.Contains(body, "cancelled") {
+		t.Error(response.Status, body)
+	}
+	if read(t, gate, "burst") != 1000 || read(t, gate, "inflight") != 0 {
+		t.Error("it was charged")
+	}
+}
+
+func TestBrokenBody(t *testing.T) {
+	gate := open(t)
+	server := serve(t, gate, func(http.ResponseWriter, *http.Request) { t.Error("the handler ran") }, admithttp.WithBody(4))
+	for body, status := range map[string]string{
+		"4\r\nfour\r\nno length\r\n": "400 ", // broken exactly where the limit is
+		"2\r\ntwo\r\n":               "400 ",
+		"5\r\nfives\r\n0\r\n\r\n":    "413 ",
+	} {
+		conn, err := net.Dial("tcp", server.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprint(conn, "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"+body)
+		if line, err := bufio.NewReader(conn).ReadString('\n'); !strings.HasPrefix(line, "HTTP/1.1 "+status) {
+			t.Errorf("%q: %q %v", body, line, err)
+		}
+		conn.Close()
+	}
+}
+
+// In HTTP/2 one request too large does not cost the others their connection.
+func TestBodyTooLargeInHTTP2(t *testing.T) {
+	gate := open(t)
+	server := httptest.NewUnstartedServer(admithttp.Middleware(gate, classify, admithttp.WithBody(4))(
+		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) })))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	defer server.Close()
+	connections := 0
+	ctx := httptrace.WithClientTrace(context.Background(), &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
+		if !info.Reused {
+			connections++
+		}
+	}})
+	for i, text := range []string{"long body", "body", "long body", "body"} {
+		request, err := http.NewRequestWithContext(ctx, "POST", server.URL, strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := server.Client().Do(request)
+		if err != nil {
+			t.Fatal(i, err)
+		}
+		body, err := io.ReadAll(response.Body)
+		response.Body.Close()
+		if response.ProtoMajor != 2 || err != nil || (i%2 == 0) != (response.StatusCode == 413) || i%2 == 1 && string(body) != text {
+			t.Errorf("%d: %v %s %v", i, response, body, err)
+		}
+		released(t, gate)
+	}
+	if connections != 1 {
+		t.Errorf("%d connections", connections)
+	}
+}
+
+// A status that HTTP cannot carry would be a panic of net/http.
+func TestRefusalOutOfRange(t *testing.T) {
+	gate := open(t)
+	for _, status := range []int{-1, 0, 200, 600, 1000} {
+		refuses := func(*http.Request) (admit.Request, error) {
+			return admit.Request{}, &admithttp.Refusal{Status: status, Code: "mine"}
+		}
+		w := httptest.NewRecorder()
+		admithttp.Middleware(gate, refuses)(nil).ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+		if w.Code != 500 || strings.Contains(w.Body.String(), "mine") {
+			t.Error(status, w.Code, w.Body)
+		}
+	}
+}
+
+// nil is no hook.
+func TestHooksThatAreNil(t *testing.T) {
+	gate := open(t)
+	server := serve(t, gate, nil, admithttp.WithDenial(nil), admithttp.WithErrorLog(nil), admithttp.WithUsage(nil))
+	lease := hold(t, gate)
+	if response, _ := get(t, server); response.StatusCode != 429 {
+		t.Error(response.Status)
+	}
+	lease.Release(admit.ResultOK)
+	gate.Close()
+	if response, _ := get(t, server); response.StatusCode != 503 {
+		t.Error(response.Status)
+	}
+}
+
+type writerBelow struct {
+	*httptest.ResponseRecorder
+	readFrom int64
+}
+
+var errGone = errors.New("the client is gone")
+
+func (w *writerBelow) FlushError() error { return errGone }
+func (w *writerBelow) ReadFrom(from io.Reader) (int64, error) {
+	n, err := io.Copy(w.ResponseRecorder, from)
+	w.readFrom += n
+	return n, err
+}
+
+// What the writer below can do better than with Write reaches it, and is counted.
+func TestFastPathsOfTheWriterBelow(t *testing.T) {
+	gate := open(t)
+	var seen admithttp.Response
+	usage := admithttp.WithUsage(func(_ *http.Request, r admithttp.Response) []admit.Amount { seen = r; return nil })
+	handler := admithttp.Middleware(gate, classify, usage)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if n, err := io.Copy(w, io.LimitReader(zeros{}, 1000)); n != 1000 || err != nil {
+			t.Error(n, err)
+		}
+		if flusher, ok := w.(interface{ FlushError() error }); ok {
+			if err := flusher.FlushError(); err != errGone {
+				t.Error(err)
+			}
+		}
+	}))
+	below := &writerBelow{ResponseRecorder: httptest.NewRecorder()}
+	handler.ServeHTTP(below, httptest.NewRequest("GET", "/", nil))
+	if below.readFrom != 1000 || seen.Bytes != 1000 || seen.Status != 200 || below.Body.Len() != 1000 {
+		t.Errorf("%d of 1000, %+v", below.readFrom, seen)
+	}
+	// Without ReadFrom below it is written.
+	plain := httptest.NewRecorder()
+	seen = admithttp.Response{}
+	admithttp.Middleware(gate, classify, usage)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusAccepted)
+		io.Copy(w, io.LimitReader(zeros{}, 1000))
+	})).ServeHTTP(struct{ http.ResponseWriter }{plain}, httptest.NewRequest("GET", "/", nil))
+	if seen.Bytes != 1000 || seen.Status != http.StatusAccepted || plain.Body.Len() != 1000 {
+		t.Errorf("%+v", seen)
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(into []byte) (int, error) {
+	for i := range into {
+		into[i] = 0
+	}
+	return len(into), nil
+}
+
+// Answers of 1xx come before the one that counts; HEAD has no body, trailers come after it.
+func TestInformationalHeadAndTrailers(t *testing.T) {
+	gate := open(t)
+	statuses := make(chan admithttp.Response, 1)
+	server := serve(t, gate, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Trailer", "X-End")
+		w.Header().Set("Link", "</a>; rel=preload")
+		w.WriteHeader(http.StatusEarlyHints)
+		w.WriteHeader(http.StatusAccepted)
+		io.WriteString(w, "body")
+		w.Header().Set("X-End", "reached")
+	}, admithttp.WithUsage(func(_ *http.Request, r admithttp.Response) []admit.Amount { statuses <- r; return nil }))
+	response, body := get(t, server)
+	if response.StatusCode != http.StatusAccepted || body != "body" || response.Trailer.Get("X-End") != "reached" {
+		t.Error(response, body)
+	}
+	if r := <-statuses; r.Status != http.StatusAccepted || r.Bytes != 4 {
+		t.Errorf("%+v", r)
+	}
+	released(t, gate)
+	response, err := server.Client().Head(server.URL)
+	if err != nil || response.StatusCode != http.StatusAccepted {
+		t.Fatal(response, err)
+	}
+	response.Body.Close()
+	if r := <-statuses; r.Status != http.StatusAccepted {
+		t.Errorf("%+v", r)
+	}
+	released(t, gate)
+	defer hold(t, gate).Release(admit.ResultOK)
+	if response, err = server.Client().Head(server.URL); err != nil || response.StatusCode != 429 || response.ContentLength <= 0 {
+		t.Error(response, err)
+	}
+	response.Body.Close()
 }

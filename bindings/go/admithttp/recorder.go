@@ -6,6 +6,7 @@ package admithttp
 
 import (
 	"bufio"
+	"io"
 	"net"
 	"net/http"
 	"sync/atomic"
@@ -41,9 +42,27 @@ func (r *recorder) Write(data []byte) (int, error) {
 	return n, err
 }
 
-func (r *recorder) flush() {
+// ReadFrom lets io.Copy hand a file to the writer below, which may have the kernel send it.
+func (r *recorder) ReadFrom(from io.Reader) (int64, error) {
+	below, can := r.ResponseWriter.(io.ReaderFrom)
+	if !can {
+		return io.Copy(struct{ io.Writer }{r}, from)
+	}
+	n, err := below.ReadFrom(from)
+	if n > 0 {
+		r.status.CompareAndSwap(0, http.StatusOK)
+	}
+	r.bytes.Add(n)
+	return n, err
+}
+
+func (r *recorder) flush() error {
 	r.status.CompareAndSwap(0, http.StatusOK)
+	if below, says := r.ResponseWriter.(interface{ FlushError() error }); says {
+		return below.FlushError()
+	}
 	r.ResponseWriter.(http.Flusher).Flush()
+	return nil
 }
 
 func (r *recorder) hijack() (net.Conn, *bufio.ReadWriter, error) {
@@ -59,8 +78,10 @@ type (
 )
 
 func (f flusher) Flush()                                        { f.flush() }
+func (f flusher) FlushError() error                             { return f.flush() }
 func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) { return h.hijack() }
 func (b both) Flush()                                           { b.flush() }
+func (b both) FlushError() error                                { return b.flush() }
 func (b both) Hijack() (net.Conn, *bufio.ReadWriter, error)     { return b.hijack() }
 
 func record(w http.ResponseWriter) (http.ResponseWriter, *recorder) {
