@@ -107,7 +107,8 @@ struct input {
 #define INPUT_POLICY_MAX   ((size_t)17 << 20)
 #define INPUT_SCENARIO_MAX ((size_t)256 << 20)
 
-/* The whole file, "-" is stdin; false after an error on stderr. Leaves when there is no memory. */
+/* The whole file, "-" is stdin, once; false after an error on stderr. Leaves when there is no
+ * memory. */
 bool input_read(const char *path, size_t max, struct input *out);
 void input_free(struct input *input);
 
@@ -210,6 +211,9 @@ bool cli_parse_ms(const char *text, size_t length, uint64_t *out_ns);
 /* "YYYY-MM-DD HH:MM:SS[.fraction]" in UTC (a T and a Z are allowed) to nanoseconds since 1970. */
 bool cli_parse_timestamp(const char *text, size_t length, uint64_t *out_ns);
 
+/* Typing errors (insert, drop, replace, swap neighbours, wrong case) between two words; 0: the same
+ * word. EDIT_TOO_FAR: more than words of this length can have and still be alike. */
+#define EDIT_TOO_FAR 64u
 unsigned edit_distance(const char *a, const char *b);
 
 /* "k=v" into a view of k and of v; false without '='. */

@@ -311,7 +311,7 @@ static int run(const struct command *command, int argc, char **argv)
         return flags.exit_code;
     if (argc - flags.operand != 1)
         return usage_error(command, "expected one shell: bash, zsh or fish");
-    int shell = flag_choice(command, "completion", argv[flags.operand], shells);
+    int shell = flag_choice(command, "the shell", argv[flags.operand], shells);
     switch (shell) {
     case SHELL_BASH:
         bash();

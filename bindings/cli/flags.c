@@ -128,6 +128,16 @@ int flags_next(struct flags *flags)
     }
 }
 
+/* What is chosen may be an operand as well. */
+static bool is_flag(const struct command *command, const char *name)
+{
+    const struct flag *flag = command->flags;
+
+    while (flag->name != NULL && strcmp(flag->name, name) != 0)
+        flag++;
+    return flag->name != NULL;
+}
+
 int flag_choice(const struct command *command, const char *flag, const char *value,
                 const char *const *choices)
 {
@@ -144,10 +154,12 @@ int flag_choice(const struct command *command, const char *flag, const char *val
             used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "",
                                      choices[i]);
     }
-    if (edit_distance(value, nearest) < 3)
-        usage_error(command, "--%s is one of %s; did you mean %s?", flag, list, nearest);
+    const char *dashes = is_flag(command, flag) ? "--" : "";
+    if (edit_distance(value, nearest) < EDIT_TOO_FAR)
+        usage_error(command, "%s%s is one of %s, not '%s'; did you mean %s?", dashes, flag, list,
+                    value, nearest);
     else
-        usage_error(command, "--%s is one of %s, not '%s'", flag, list, value);
+        usage_error(command, "%s%s is one of %s, not '%s'", dashes, flag, list, value);
     return -1;
 }
 

@@ -87,6 +87,8 @@ static int run_version(const struct command *command, int argc, char **argv)
 
     if (flags_next(&flags) != FLAG_END)
         return flags.exit_code;
+    if (flags.operand < argc)
+        return usage_error(command, "there is nothing to say about '%s'", argv[flags.operand]);
     printf("admit %s\n", ADMIT_CLI_VERSION);
     return CLI_OK;
 }
@@ -101,6 +103,8 @@ static int run_help(const struct command *command, int argc, char **argv)
         usage(stdout);
         return CLI_OK;
     }
+    if (argc - flags.operand > 1)
+        return usage_error(command, "one command at a time");
     const struct command *wanted = find(argv[flags.operand]);
     if (wanted == NULL)
         return CLI_USAGE;

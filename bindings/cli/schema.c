@@ -16,7 +16,7 @@ static int run(const struct command *command, int argc, char **argv)
     if (argc - flags.operand > 1)
         return usage_error(command, "one document at a time");
     if (flags.operand < argc)
-        which = flag_choice(command, "document", argv[flags.operand], documents);
+        which = flag_choice(command, "the document", argv[flags.operand], documents);
     if (which < 0)
         return CLI_USAGE;
     adm_status status = adm_policy_schema((uint32_t)which, NULL, 0, &length);

@@ -2,8 +2,11 @@
 /* Text helpers: numbers, times, edit distance, memory that is there or the program ends. */
 #include "cli.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define WORD_MAX 64u
 
 void *cli_allocate(size_t bytes)
 {
@@ -135,31 +138,47 @@ bool cli_parse_timestamp(const char *text, size_t length, uint64_t *out_ns)
     return true;
 }
 
+static unsigned least(unsigned a, unsigned b)
+{
+    return a < b ? a : b;
+}
+
+/* In a short word two errors leave nothing of it: "x" is not nearly "to". */
+static unsigned most_errors(size_t shorter)
+{
+    return shorter < 2 ? 0 : shorter < 4 ? 1 : 2;
+}
+
 unsigned edit_distance(const char *a, const char *b)
 {
-    unsigned row[65];
+    unsigned rows[3][WORD_MAX + 1];
+    unsigned *before = rows[0], *above = rows[1], *row = rows[2];
     size_t la = strlen(a), lb = strlen(b);
 
-    if (la > 64 || lb > 64)
-        return 64;
+    if (strcmp(a, b) == 0)
+        return 0;
+    if (la > WORD_MAX || lb > WORD_MAX)
+        return EDIT_TOO_FAR;
     for (size_t j = 0; j <= lb; j++)
-        row[j] = (unsigned)j;
+        above[j] = before[j] = (unsigned)j;
     for (size_t i = 1; i <= la; i++) {
-        unsigned diagonal = row[0];
-
         row[0] = (unsigned)i;
         for (size_t j = 1; j <= lb; j++) {
-            unsigned best = diagonal + (a[i - 1] != b[j - 1]);
+            bool other = tolower((unsigned char)a[i - 1]) != tolower((unsigned char)b[j - 1]);
 
-            diagonal = row[j];
-            if (row[j] + 1 < best)
-                best = row[j] + 1;
-            if (row[j - 1] + 1 < best)
-                best = row[j - 1] + 1;
-            row[j] = best;
+            row[j] = least(least(above[j], row[j - 1]) + 1, above[j - 1] + other);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                row[j] = least(row[j], before[j - 2] + 1);
         }
+        unsigned *oldest = before;
+
+        before = above;
+        above = row;
+        row = oldest;
     }
-    return row[lb];
+    if (above[lb] > most_errors(la < lb ? la : lb))
+        return EDIT_TOO_FAR;
+    return above[lb] > 0 ? above[lb] : 1; /* only the case differs */
 }
 
 bool split_pair(const char *text, struct adm_bytes *key, struct adm_bytes *value)

@@ -91,6 +91,17 @@ static uint32_t least(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
+static uint8_t lower(uint8_t c)
+{
+    return c >= 'A' && c <= 'Z' ? (uint8_t)(c | 0x20) : c;
+}
+
+/* In a short word two errors leave nothing of it: "x" is not nearly "id". */
+static uint32_t most_errors(uint64_t shorter)
+{
+    return shorter < 2 ? 0 : shorter < 4 ? 1 : TOO_FAR - 1;
+}
+
 uint32_t admi_words_distance(struct adm_bytes a, struct adm_bytes b)
 {
     if (a.length > WORD_MAX || b.length > WORD_MAX)
@@ -106,7 +117,7 @@ uint32_t admi_words_distance(struct adm_bytes a, struct adm_bytes b)
         row[0] = i;
         for (uint32_t j = 1; j <= b.length; j++) {
             row[j] = least(above[j] + 1, row[j - 1] + 1);
-            row[j] = least(row[j], above[j - 1] + (s[i - 1] != t[j - 1]));
+            row[j] = least(row[j], above[j - 1] + (lower(s[i - 1]) != lower(t[j - 1])));
             if (i > 1 && j > 1 && s[i - 1] == t[j - 2] && s[i - 2] == t[j - 1])
                 row[j] = least(row[j], before[j - 2] + 1);
         }
@@ -115,5 +126,6 @@ uint32_t admi_words_distance(struct adm_bytes a, struct adm_bytes b)
         above = row;
         row = oldest;
     }
-    return least(above[b.length], TOO_FAR);
+    uint64_t shorter = a.length < b.length ? a.length : b.length;
+    return above[b.length] > most_errors(shorter) ? TOO_FAR : above[b.length];
 }

@@ -22,8 +22,8 @@ void admi_words_quote(struct admi_words *words, struct adm_bytes bytes, uint32_t
 struct adm_bytes admi_words_of(const char *text);
 
 /*
- * Typing errors (insert, drop, replace, swap neighbours) between two words; 3 stands for more than
- * 2.
+ * Typing errors (insert, drop, replace, swap neighbours) between two words, whatever their case; 3
+ * stands for more than 2, or more than short words can have and still be alike.
  */
 uint32_t admi_words_distance(struct adm_bytes a, struct adm_bytes b);
 

@@ -23,6 +23,7 @@ json 'it is JSON' table.json
 holds 'has entries' grep -q '"entries":{' table.json
 run 2 'a mistyped document' schema polcy
 holds 'the nearest is named' grep -q 'did you mean policy?' err
+holds 'and no option that is not there' sh -c '! grep -q -e --document err'
 holds 'nothing is printed' empty out
 run 2 'two documents' schema policy table
 holds 'nothing is printed' empty out

@@ -34,6 +34,12 @@ run 2 'a command like no other' frobnicate
 run 2 'help of a mistyped command' help replya
 run 2 'a mistyped option' test --formt tap x.json
 holds 'the nearest option is named' grep -q 'did you mean --format' err
+run 2 'an option of one letter that is not there' test --x
+holds 'is like no other' sh -c '! grep -q "did you mean" err'
+run 2 'letters that changed places' lnit x.json
+holds 'are seen' grep -q "did you mean 'lint'" err
+run 2 'the version of something' version x
+run 2 'help of two commands' help lint test
 run 2 'an unknown short option' test -Z x.json
 run 2 'an option without its argument' test --format
 run 2 'a flag with an argument' validate --quiet=1 x.json

@@ -167,8 +167,14 @@ START_TEST(typing_errors)
         uint32_t distance; /* 3: more than two */
     } rows[] = {
         { "", "", 0 },
-        { "a", "", 1 },
-        { "ab", "", 2 },
+        { "a", "", 3 },
+        { "ab", "", 3 },
+        { "x", "id", 3 }, /* nothing of a short word is left */
+        { "ty", "id", 3 },
+        { "zz", "mode", 3 },
+        { "da", "day", 1 },
+        { "d", "day", 3 },
+        { "csto", "cost", 2 },
         { "abc", "", 3 },
         { "capacity", "capacity", 0 },
         { "capcity", "capacity", 1 },
@@ -176,9 +182,9 @@ START_TEST(typing_errors)
         { "capacizy", "capacity", 1 },
         { "acpacity", "capacity", 1 }, /* neighbours swapped: one error */
         { "caapcityx", "capacity", 2 },
-        { "Capacity", "capacity", 1 },
-        { "CApacity", "capacity", 2 },
-        { "CAPacity", "capacity", 3 },
+        { "Capacity", "capacity", 0 }, /* the case is no error */
+        { "CAPACITY", "capacity", 0 },
+        { "CAPACYTI", "capacity", 2 },
         { "limit", "capacity", 3 },
         { "ab", "ba", 1 },
         { "abcd", "badc", 2 },
