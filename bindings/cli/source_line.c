@@ -2,10 +2,13 @@
 /* One line of a document with a mark under a part of it, as compilers show it. */
 #include "cli.h"
 
+#include <locale.h>
 #include <string.h>
+#include <wchar.h>
 
-#define SHOWN_MAX 92u /* columns of the line that are shown; more is cut around the mark */
-#define BEFORE    32u /* columns that stay in front of a mark in a line that is cut */
+#define SHOWN_MAX 92u   /* columns of the line that are shown; more is cut around the mark */
+#define NEAR      8192u /* bytes that are looked at behind a mark: combining ones take no column */
+#define BEFORE    32u   /* columns that stay in front of a mark in a line that is cut */
 
 /* One character of the line: its bytes, what stands for it, and how many columns that takes. */
 struct glyph {
@@ -26,24 +29,24 @@ static bool in_ranges(uint32_t code, const struct range *ranges, size_t count)
     return false;
 }
 
-/* As terminals do it: East Asian wide forms take two columns, marks that combine none. */
+/*
+ * As terminals do it: wide characters take two columns, marks that combine none. The C library
+ * knows which they are, in a locale of UTF-8; that of the caller may be another one.
+ */
 static unsigned columns_of(uint32_t code)
 {
-    static const struct range wide[] = {
-        { 0x1100, 0x115F },   { 0x2E80, 0x303E },   { 0x3041, 0xA4CF },   { 0xAC00, 0xD7A3 },
-        { 0xF900, 0xFAFF },   { 0xFE30, 0xFE6F },   { 0xFF00, 0xFF60 },   { 0xFFE0, 0xFFE6 },
-        { 0x1F300, 0x1F64F }, { 0x1F900, 0x1F9FF }, { 0x20000, 0x3FFFD },
-    };
-    static const struct range none[] = {
-        { 0x0300, 0x036F },
-        { 0x1AB0, 0x1AFF },
-        { 0x20D0, 0x20FF },
-        { 0xFE00, 0xFE0F },
-    };
+    static locale_t utf8;
 
-    if (in_ranges(code, none, sizeof none / sizeof none[0]))
-        return 0;
-    return in_ranges(code, wide, sizeof wide / sizeof wide[0]) ? 2 : 1;
+    if (code < 0x300)
+        return 1;
+    if (utf8 == (locale_t)0)
+        utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+    if (utf8 == (locale_t)0)
+        return 1;
+    locale_t before = uselocale(utf8);
+    int columns = wcwidth((wchar_t)code);
+    uselocale(before);
+    return columns < 0 ? 1 : (unsigned)columns;
 }
 
 /* Control, format and direction characters could change what the reader sees around them. */
@@ -60,6 +63,8 @@ static bool harmful(uint32_t code)
 static struct glyph glyph_at(const char *text, size_t left)
 {
     const unsigned char *bytes = (const unsigned char *)text;
+    if (bytes[0] >= 0x20 && bytes[0] < 0x7F)
+        return (struct glyph){ 1, NULL, 1 };
     size_t length = bytes[0] < 0x80   ? 1
                     : bytes[0] < 0xC0 ? 0
                     : bytes[0] < 0xE0 ? 2
@@ -152,9 +157,11 @@ void source_line_print(FILE *out, const char *text, size_t length, uint32_t line
 
     if (line == NULL || column == 0 || column - 1 > size)
         return;
-    unsigned total = columns_until(line, size, size);
     unsigned from = columns_until(line, size, column - 1);
-    unsigned to = columns_until(line, size, (size_t)column - 1 + marked);
+    /* No further than what can be shown: a line may be the whole document. */
+    size_t near = size - (column - 1) < NEAR ? size : column - 1 + NEAR;
+    unsigned total = from + columns_until(line + column - 1, near - (column - 1), SIZE_MAX);
+    unsigned to = from + columns_until(line + column - 1, near - (column - 1), marked);
     unsigned first = from > BEFORE && total > SHOWN_MAX ? from - BEFORE : 0;
     unsigned last = total - first > SHOWN_MAX ? first + SHOWN_MAX : total;
 
