@@ -237,7 +237,7 @@ static int read_json(const struct input *input, const struct adm_policy_options 
         status = adm_policy_json(bytes, options, *json, *length, length, &diags);
     }
     if (status != ADM_OK)
-        findings_print(stderr, diags, &source);
+        findings_print_alone(diags, &source);
     if (status != ADM_OK && adm_diags_count(diags) == 0)
         cli_error("%s: %s", input->name, adm_status_text(status));
     adm_diags_free(diags);
@@ -253,7 +253,7 @@ static int check_policy(const struct input *input, const struct adm_policy_optio
     adm_status status = adm_policy_load(bytes, options, &policy, &diags);
 
     if (status != ADM_OK)
-        findings_print(stderr, diags, &source);
+        findings_print_alone(diags, &source);
     if (status != ADM_OK && adm_diags_count(diags) == 0)
         cli_error("%s: %s", input->name, adm_status_text(status));
     adm_diags_free(diags);

@@ -70,11 +70,17 @@ static bool read_all(FILE *file, size_t max, struct input *out)
 
 bool input_read(const char *path, size_t max, struct input *out)
 {
-    errno = 0;
+    static bool standard_was_read;
     bool standard = strcmp(path, "-") == 0;
-    FILE *file = standard ? stdin : fopen(path, "rb");
 
     *out = (struct input){ .name = standard ? "<stdin>" : path };
+    if (standard && standard_was_read) {
+        cli_error("standard input can only be read once");
+        return false;
+    }
+    standard_was_read = standard_was_read || standard;
+    errno = 0;
+    FILE *file = standard ? stdin : fopen(path, "rb");
     bool good = file != NULL && read_all(file, max, out);
     if (!good && errno == ENOMEM) {
         cli_error("out of memory");

@@ -59,6 +59,15 @@ static void print_json(const struct summary *summary, const struct input *input,
     fputc('}', stdout);
 }
 
+/* A file that was asked for is in the list, whatever became of it. */
+static void print_unread(struct summary *summary, const char *path)
+{
+    printf("%s\n {\"file\":", summary->files > 0 ? "," : "");
+    json_print_text(stdout, path);
+    fputs(",\"valid\":false,\"error\":\"it cannot be read\",\"findings\":[]}", stdout);
+    summary->files++;
+}
+
 static void check(struct summary *summary, const char *path)
 {
     struct adm_policy_options options = { .size = sizeof options };
@@ -67,6 +76,8 @@ static void check(struct summary *summary, const char *path)
     struct input input;
 
     if (!input_read(path, INPUT_POLICY_MAX, &input)) {
+        if (summary->format == FORMAT_JSON)
+            print_unread(summary, path);
         worse(summary, CLI_USAGE);
         return;
     }

@@ -51,6 +51,13 @@ holds 'has its mark behind four columns of two characters' mark $((53 + 23))
 policy combining.json ' "description": "e\0314\0201",'
 run 3 'a line with a combining character' validate combining.json
 holds 'has its mark behind one column of two characters' mark $((53 + 20))
+# Two columns each for a rocket, a watch and a tick, none for marks of Arabic and of Thai.
+policy emoji.json ' "description": "\0360\0237\0232\0200\0342\0214\0232\0342\0234\0205",'
+run 3 'a line with pictures' validate emoji.json
+holds 'has its mark behind six columns of three characters' mark $((53 + 25))
+policy marks.json ' "description": "\0330\0247\0331\0216\0340\0270\0201\0340\0270\0264",'
+run 3 'a line with marks of other scripts' validate marks.json
+holds 'has its mark behind two columns of four characters' mark $((53 + 21))
 policy narrow.json ' "description": "\0303\0251",'
 run 3 'a line with an accent' validate narrow.json
 holds 'has its mark behind one column of one character' mark $((53 + 20))
@@ -107,6 +114,27 @@ printf '{"version": "v1", "rules": [{"id": "r", "type": "request_cap", "limit": 
 run 0 'a policy without findings' validate fine.json
 holds 'has no such line' empty err
 
+# ---- the nearest word ---------------------------------------------------------------------------
+
+nearest() { # WORD NEAREST : a member of a rule, and what it is taken for; - : for nothing
+    printf '{"version": "v1", "rules": [{"id": "r", "type": "request_cap", "limit": 1, "%s": 1}]}' "$1" >word.json
+    run 3 "\"$1\" as a member" validate word.json
+    if [ "$2" = - ]; then
+        holds 'is like no other' sh -c '! grep -q "did you mean" err'
+    else
+        holds "is taken for $2" grep -q "help: did you mean \"$2\"?" err
+    fi
+}
+nearest x -
+nearest zz -
+nearest ty -
+nearest on -
+nearest perr -
+nearest mtach match
+nearest Match match
+nearest MODE mode
+nearest unti unit
+
 # ---- as JSON -----------------------------------------------------------------------------------
 
 cp "$root/tests/policies/reject/duplicate-rule-id.json" twice.json
@@ -116,6 +144,17 @@ json 'it is JSON' notes.json
 holds 'nothing on standard error' empty err
 holds 'the finding has a length' grep -q '"severity":"error".*"line":5,"column":12,"length":3' notes.json
 holds 'and the note behind it' grep -q '"severity":"note","code":"ADM-D-236".*"line":4,"column":12,"length":3' notes.json
+
+"$admit" validate --format json nowhere.json fine.json >out 2>err
+holds 'a file that cannot be read exits with 2' [ $? -eq 2 ]
+cp out unread.json
+json 'that is JSON' unread.json
+holds 'and it is in the list' grep -q '"file":"nowhere.json","valid":false,"error":' unread.json
+holds 'as well as the other one' grep -q '"file":"fine.json","valid":true' unread.json
+"$admit" validate - - <fine.json >out 2>err
+holds 'standard input twice exits with 2' [ $? -eq 2 ]
+holds 'says so' grep -q 'standard input can only be read once' err
+holds 'and is not taken for an empty document' sh -c '! grep -q ADM-D-102 err'
 
 # ---- a document inside of a scenario file ------------------------------------------------------
 
