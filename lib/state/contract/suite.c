@@ -53,8 +53,9 @@ int adm_contract_run(const struct adm_contract_subject *subject, adm_contract_fn
                      void *report_self, struct adm_contract_summary *out)
 {
     const struct admi_contract_check *const laws[] = {
-        admi_contract_conservation, admi_contract_atomic,  admi_contract_time,
-        admi_contract_bounds,       admi_contract_threads, admi_contract_process
+        admi_contract_conservation, admi_contract_atomic, admi_contract_time,
+        admi_contract_bounds,       admi_contract_terms,  admi_contract_threads,
+        admi_contract_process
     };
     struct adm_contract_summary summary = { 0, 0, 0, 0 };
 

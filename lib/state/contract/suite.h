@@ -49,6 +49,7 @@ extern const struct admi_contract_check admi_contract_conservation[]; /* K1 K3 *
 extern const struct admi_contract_check admi_contract_atomic[];       /* K2 K8 */
 extern const struct admi_contract_check admi_contract_time[];         /* K4 K6 */
 extern const struct admi_contract_check admi_contract_bounds[];       /* K5 */
+extern const struct admi_contract_check admi_contract_terms[];        /* K1 K4 K5 K6 K8 */
 extern const struct admi_contract_check admi_contract_threads[];      /* K7 */
 extern const struct admi_contract_check admi_contract_process[];      /* K9 K10 */
 

@@ -55,9 +55,50 @@ static void settle_twice(struct wrapper *wrapper, struct adm_op *op)
     adm_op_complete(op, status);
 }
 
+/* The sum of input and output stays what was asked for, whatever is reported. */
+static void forgets_derived(struct wrapper *wrapper, struct adm_op *op)
+{
+    struct adm_meter meters[2 * ADM_MAX_TERMS];
+    const struct adm_meter *given;
+    adm_status status;
+
+    if (op->kind != ADM_OP_TAKE || op->args.take->meter_count > 2 * ADM_MAX_TERMS) {
+        pass_on(wrapper, op);
+        return;
+    }
+    given = op->args.take->meters;
+    for (uint32_t i = 0; i < op->args.take->meter_count; i++) {
+        meters[i] = given[i];
+        meters[i].flags = 0;
+    }
+    op->args.take->meters = meters;
+    status = wrap_perform(wrapper, op);
+    op->args.take->meters = given;
+    adm_op_complete(op, status);
+}
+
+/* Output that is not to come any more is charged all the same. */
+static void divert_gives(struct wrapper *wrapper, struct adm_op *op)
+{
+    adm_status status;
+
+    if (op->kind != ADM_OP_DIVERT) {
+        pass_on(wrapper, op);
+        return;
+    }
+    op->kind = ADM_OP_GIVE;
+    status = wrap_perform(wrapper, op);
+    op->kind = ADM_OP_DIVERT;
+    if (op->outcome == ADM_OUTCOME_RELEASED)
+        op->outcome = ADM_OUTCOME_DIVERTED;
+    adm_op_complete(op, status);
+}
+
 const struct mutant mutants_k1[] = {
     { 1, "loses the units of a give", lose_give },
     { 1, "tells a level that is not so", wrong_level },
     { 1, "charges the same report twice", settle_twice },
+    { 1, "does not add up derived tokens", forgets_derived },
+    { 1, "charges the output of a diverted lease", divert_gives },
     { 0, NULL, NULL },
 };

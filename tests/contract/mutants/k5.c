@@ -65,9 +65,24 @@ static void let_in(struct wrapper *wrapper, struct adm_op *op)
     adm_op_complete(op, status);
 }
 
+/* Denies what a full shadow table cannot judge. */
+static void shadow_full_denies(struct wrapper *wrapper, struct adm_op *op)
+{
+    adm_status status = wrap_perform(wrapper, op);
+
+    if (op->kind == ADM_OP_TAKE && status == ADM_OK) {
+        for (uint32_t i = 0; i < op->args.take->term_count; i++) {
+            if (op->args.take->terms[i].verdict == ADM_TERM_UNKNOWN)
+                op->args.take->verdict = ADM_VERDICT_DENY;
+        }
+    }
+    adm_op_complete(op, status);
+}
+
 const struct mutant mutants_k5[] = {
     { 5, "clears everything when it is full", clear_when_full },
     { 5, "does not look at max_partitions", no_bound },
     { 5, "admits when it is full", let_in },
+    { 5, "denies when a shadow table is full", shadow_full_denies },
     { 0, NULL, NULL },
 };
