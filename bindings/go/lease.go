@@ -60,7 +60,7 @@ func newLease(g *Gate, id ID, d *Decision) *Lease {
 // unguard: the lease has been given back by its holder.
 func (l *Lease) unguard() {
 	if guard := l.guard.Swap(nil); guard != nil {
-		*guard.what = watched{}
+		guard.what.gate = nil // the rest says nothing then
 		guards.Put(guard)
 	}
 }
