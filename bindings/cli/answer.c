@@ -6,6 +6,7 @@
 #include "json.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 
 static const char *message_of(uint32_t reason)
 {
@@ -26,6 +27,24 @@ static const char *message_of(uint32_t reason)
 
     return reason < ADM_REASON_COUNT && messages[reason] != NULL ? messages[reason]
                                                                  : "The request is not admitted.";
+}
+
+#define LONGEST_WAIT_MS 120000u /* no client waits longer */
+
+/* Can the same request pass soon, without anybody changing something? */
+static bool may_clear_soon(const struct adm_decision *decision)
+{
+    switch (decision->reason) {
+    case ADM_REASON_RATE_EXCEEDED:
+    case ADM_REASON_QUOTA_EXCEEDED:
+    case ADM_REASON_CONCURRENCY_EXCEEDED:
+    case ADM_REASON_PRESSURE:
+    case ADM_REASON_KEY_SPACE_FULL:
+    case ADM_REASON_STATE_UNAVAILABLE:
+        return decision->retry_after_ms <= LONGEST_WAIT_MS;
+    default:
+        return false;
+    }
 }
 
 const char *answer_phrase(uint32_t http_status)
@@ -64,6 +83,8 @@ void answer_print(FILE *out, const struct adm_decision *decision)
     fprintf(out, "X-Admission-Decision-Id: %s\n", id);
     if (decision->verdict == ADM_VERDICT_ALLOW)
         return;
+    if (!may_clear_soon(decision))
+        fputs("x-should-retry: false\n", out);
     fputs("Content-Type: application/json\n\n", out);
     print_body(out, decision);
     fputc('\n', out);
@@ -79,6 +100,8 @@ void answer_print_json(FILE *out, const struct adm_decision *decision)
     if (seconds > 0)
         fprintf(out, "\"Retry-After\":\"%" PRIu64 "\",\"retry-after-ms\":\"%" PRIu64 "\",", seconds,
                 decision->retry_after_ms);
+    if (decision->verdict != ADM_VERDICT_ALLOW && !may_clear_soon(decision))
+        fputs("\"x-should-retry\":\"false\",", out);
     fprintf(out, "\"X-Admission-Decision-Id\":\"%s\"},\"body\":", id);
     if (decision->verdict == ADM_VERDICT_ALLOW)
         fputs("null", out);

@@ -39,4 +39,22 @@ run 2 'more than a request may have, with those of the row' replay policy.json t
     -d n=1 -d o=1 -d p=1
 holds 'the row is named' grep -q '^trace.csv:2: .*more than 16 descriptors' err
 
+# What the clients read: whether trying again soon can help. One row after another: admitted, a short wait, no wait.
+cat >rate.json <<'END'
+{"version": "v1", "rules": [
+  {"id": "slow", "type": "token_bucket", "match": {"service": "slow"}, "capacity": 10, "refill": 1, "per": "1h"},
+  {"id": "fast", "type": "token_bucket", "match": {"service": "fast"}, "capacity": 10, "refill": 1, "per": "1s"}]}
+END
+shows() { # NAME ROWS REASON COUNT: how often the first answer of the reason says x-should-retry: false
+    printf 't_ms,service,cost\n%b' "$2" >rows.csv
+    run 0 "$1" replay rate.json rows.csv --quiet --show-kinds
+    holds "$1: the answer" test "$(sed -n "/^--- first $3:/,/^{/p" out | grep -c '^x-should-retry: false$')" = "$4"
+    holds "$1: it is there" grep -q "^--- first $3:" out
+}
+shows 'a short wait' '0,fast,10\n0,fast,1\n' rate_exceeded 0
+shows 'a wait of an hour' '0,slow,10\n0,slow,1\n' rate_exceeded 1
+shows 'what never fits' '0,fast,11\n' unsatisfiable 1
+shows 'no policy' '0,other,1\n' no_policy 1
+shows 'an admitted one' '0,fast,1\n' allowed 0
+
 echo "1..$count"

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
+	"time"
 
 	"admit.example/admit"
 )
@@ -36,7 +37,8 @@ var messages = map[admit.Reason]string{
 }
 
 // WriteDenial answers a denied request: a JSON object "error", Retry-After in whole seconds and
-// retry-after-ms when the wait is known, and x-should-retry: false where waiting does not help.
+// retry-after-ms when the wait is known, and x-should-retry: false where waiting does not help or
+// takes longer than two minutes, which no client waits.
 func WriteDenial(w http.ResponseWriter, d *admit.Decision) {
 	header := w.Header()
 	if seconds := d.RetryAfterSeconds(); seconds > 0 {
@@ -66,11 +68,13 @@ func WriteDenial(w http.ResponseWriter, d *admit.Decision) {
 	default:
 		p.Type = "invalid_request_error"
 	}
-	if !mayPass(d) {
+	if !mayPass(d) || d.RetryAfter > longestWait {
 		should = "false"
 	}
 	write(w, status, should, p)
 }
+
+const longestWait = 2 * time.Minute
 
 // mayPass: can the same request pass later, without anybody changing something?
 func mayPass(d *admit.Decision) bool {

@@ -159,7 +159,9 @@ func TestDenialHeaders(t *testing.T) {
 	}{
 		{admit.Decision{HTTPStatus: 429, Reason: admit.ReasonRateExceeded, RetryAfter: 1200 * time.Millisecond}, 429, "2", "1200", "true", "rate_limit_error"},
 		{admit.Decision{HTTPStatus: 429, Reason: admit.ReasonRateExceeded}, 429, "", "", "false", "rate_limit_error"},
-		{admit.Decision{HTTPStatus: 429, Reason: admit.ReasonQuotaExceeded, RetryAfter: time.Hour}, 429, "3600", "3600000", "true", "rate_limit_error"},
+		{admit.Decision{HTTPStatus: 429, Reason: admit.ReasonQuotaExceeded, RetryAfter: time.Hour}, 429, "3600", "3600000", "false", "rate_limit_error"},
+		{admit.Decision{HTTPStatus: 429, Reason: admit.ReasonQuotaExceeded, RetryAfter: 2 * time.Minute}, 429, "120", "120000", "true", "rate_limit_error"},
+		{admit.Decision{HTTPStatus: 429, Reason: admit.ReasonUnsatisfiable}, 429, "", "", "false", "rate_limit_error"},
 		{admit.Decision{HTTPStatus: 400, Reason: admit.ReasonCostAboveCap}, 400, "", "", "false", "invalid_request_error"},
 		{admit.Decision{HTTPStatus: 503, Reason: admit.ReasonStateUnavailable}, 503, "", "", "true", "overloaded_error"},
 		{admit.Decision{HTTPStatus: 200, Reason: 4711}, 503, "", "", "false", "overloaded_error"},

@@ -54,7 +54,8 @@ _MESSAGES = {
     "key_space_full": "There is no room to account for this request.",
     "state_unavailable": "The admission state cannot be reached.",
 }
-# Denials that clear by themselves within this time are worth another try of the client.
+# Denials that may clear without anybody's help, and within this time, are worth another try of the client.
+_MAY_CLEAR = frozenset(("rate_exceeded", "quota_exceeded", "concurrency_exceeded", "pressure", "key_space_full", "state_unavailable"))
 _RETRY_MS_MAX = 120_000
 
 
@@ -252,8 +253,7 @@ async def _deny(send: Send, decision: Decision) -> None:
     if decision.retry_after is not None:
         headers.append((b"retry-after", b"%d" % decision.retry_after))
         headers.append((b"retry-after-ms", b"%d" % (decision.retry_after_ms or 0)))
-    soon = decision.http_status != 400 and (decision.retry_after_ms or 0) <= _RETRY_MS_MAX
-    if not soon:
+    if decision.reason not in _MAY_CLEAR or (decision.retry_after_ms or 0) > _RETRY_MS_MAX:
         headers.append((b"x-should-retry", b"false"))
     await _answer(send, decision.http_status, headers, decision.reason,
                   _MESSAGES.get(decision.reason, "The request is not admitted."))

@@ -107,6 +107,33 @@ def test_denials(gate):
     assert sent[0]["status"] in (400, 429) and (b"x-should-retry", b"false") in sent[0]["headers"]
 
 
+RULE = {"id": "r", "type": "token_bucket", "capacity": 10, "refill": 1, "per": "1s"}
+
+
+@pytest.mark.parametrize("rule, cost, reason, false", [
+    (RULE, 10, "rate_exceeded", False),                          # 1 s
+    ({**RULE, "per": "1h"}, 10, "rate_exceeded", True),          # an hour: no client waits for that
+    (RULE, 11, "unsatisfiable", True),                           # 429 as well, but no wait helps
+    ({"id": "r", "type": "quota", "limit": 10, "window": "month"}, 10, "quota_exceeded", None),
+    ({"id": "r", "type": "concurrency", "limit": 10, "lease_ttl": "1m"}, 10, "concurrency_exceeded", False),
+    ({"id": "r", "type": "request_cap", "limit": 5}, 6, "cost_above_cap", True),
+    ({**RULE, "match": {"pool": "other"}}, 1, "no_policy", True),
+    ({**RULE, "partition_by": ["nobody"]}, 1, "missing_descriptor", True),
+    ({**RULE, "unit": "images"}, 1, "missing_amount", True),
+])
+def test_whether_trying_again_soon_helps(rule, cost, reason, false):
+    with admit.Gate(admit.Policy.loads(json.dumps({"version": "v", "rules": [rule]}))) as gate:
+        first = gate.admit(POOL, cost)
+        decision = gate.admit(POOL, 1) if first.allowed else first
+        app = wrapped(gate, classify=lambda scope, body: Question(POOL, 1 if first.allowed else cost))
+        coroutine, sent = call(app, messages(b"x"))
+        asyncio.run(coroutine)
+        assert decision.reason == reason and json.loads(sent[1]["body"])["error"]["code"] == reason
+        if false is None:    # in the last two minutes of a window it is worth it
+            false = decision.retry_after_ms > 120_000
+        assert ((b"x-should-retry", b"false") in sent[0]["headers"]) == false
+
+
 def test_a_client_that_leaves_while_its_body_is_read(gate):
     called = []
     app = wrapped(gate, app=lambda *a: called.append(a), classify=lambda *a: called.append(a))
