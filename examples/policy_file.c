@@ -57,14 +57,16 @@ static int catch_hangup(void)
 
 static void print_findings(const struct adm_diags *findings)
 {
+    static const char *const words[] = { "error", "warning", "note" };
+
     for (uint64_t i = 0; i < adm_diags_count(findings); i++) {
         struct adm_diag finding = { .size = sizeof finding };
 
         if (adm_diags_get(findings, i, &finding) != ADM_OK)
             continue;
         printf("%s:%u:%u: %s[%s]: %s: %s", finding.file, finding.line, finding.column,
-               finding.severity == ADM_SEVERITY_ERROR ? "error" : "warning", finding.code,
-               finding.pointer, finding.message);
+               words[finding.severity < 2 ? finding.severity : 2], finding.code, finding.pointer,
+               finding.message);
         if (finding.nearest != NULL)
             printf("; did you mean %s?", finding.nearest);
         putchar('\n');

@@ -239,6 +239,20 @@ func TestSettleMisuse(t *testing.T) {
 	}
 }
 
+// The line that admit validate prints, whatever is missing.
+func TestFindingText(t *testing.T) {
+	for want, f := range map[string]admit.Finding{
+		"error[C]: m":                             {Code: "C", Message: "m"},
+		"p.yaml: warning[C]: m":                   {Severity: admit.SeverityWarning, Code: "C", File: "p.yaml", Message: "m"},
+		"p:3:4: error[C]: /r: m; did you mean n?": {Code: "C", File: "p", Line: 3, Column: 4, Pointer: "/r", Message: "m", Nearest: "n"},
+		"p:3:4: note[C]: m":                       {Severity: admit.SeverityNote, Code: "C", File: "p", Line: 3, Column: 4, Pointer: "/r", Message: "m"},
+	} {
+		if got := f.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 func TestPolicyErrors(t *testing.T) {
 	_, err := admit.ParsePolicy("{\n \"version\": \"1\", \"rulez\": []}", admit.FormatJSON)
 	var refused *admit.PolicyError
@@ -247,7 +261,8 @@ func TestPolicyErrors(t *testing.T) {
 	}
 	first := refused.Findings[0]
 	if first.Line != 2 || first.Column < 1 || first.Code == "" || first.Severity != admit.SeverityError || first.Nearest != "rules" ||
-		!strings.Contains(err.Error(), `did you mean "rules"?`) {
+		first.String() != "2:18: error["+first.Code+"]: /rulez: "+first.Message+"; did you mean rules?" ||
+		!strings.Contains(err.Error(), "\n"+first.String()) {
 		t.Errorf("%+v\n%v", first, err)
 	}
 	folder := t.TempDir()

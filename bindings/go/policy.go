@@ -64,6 +64,8 @@ type Finding struct {
 	Nearest  string // the nearest legal word, or empty
 }
 
+// String is the line that the command admit prints:
+// "policy.json:3:5: error[ADM-D-214]: /rules/0/limit: expected ...".
 func (f Finding) String() string {
 	var text strings.Builder
 	if f.File != "" {
@@ -75,9 +77,13 @@ func (f Finding) String() string {
 	if text.Len() > 0 {
 		text.WriteString(" ")
 	}
-	fmt.Fprintf(&text, "%v: %s [%s]", f.Severity, f.Message, f.Code)
+	fmt.Fprintf(&text, "%v[%s]: ", f.Severity, f.Code)
+	if f.Pointer != "" && f.Severity != SeverityNote {
+		text.WriteString(f.Pointer + ": ")
+	}
+	text.WriteString(f.Message)
 	if f.Nearest != "" {
-		fmt.Fprintf(&text, ", did you mean %q?", f.Nearest)
+		text.WriteString("; did you mean " + f.Nearest + "?")
 	}
 	return text.String()
 }

@@ -96,18 +96,23 @@ struct Finding {
     std::uint32_t line = 0, column = 0, length = 0;
     std::string code, name, pointer, message, nearest, file;
 
-    /* "policy.json:3:5: error[ADM-D-214]: /rules/0/limit: expected ..." */
+    /* As the command prints it: "policy.json:3:5: error[ADM-D-214]: /rules/0/limit: expected ..." */
     std::string text() const
     {
         std::string out = file.empty() ? "" : file + ":";
 
         if (line != 0)
-            out += std::to_string(line) + ":" + std::to_string(column) + ": ";
+            out += std::to_string(line) + ":" + std::to_string(column) + ":";
+        if (!out.empty())
+            out += " ";
         out += severity == ADM_SEVERITY_ERROR     ? "error["
                : severity == ADM_SEVERITY_WARNING ? "warning["
                                                   : "note[";
         out += code + "]: ";
-        return out + (pointer.empty() ? "" : pointer + ": ") + message;
+        if (!pointer.empty() && severity != ADM_SEVERITY_NOTE)
+            out += pointer + ": ";
+        out += message;
+        return nearest.empty() ? out : out + "; did you mean " + nearest + "?";
     }
 };
 

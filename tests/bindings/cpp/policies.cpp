@@ -106,11 +106,23 @@ static void refused()
                 first->column == 3 && first->name == "unknown_key" && first->nearest == "limit" &&
                 first->length == 7 && first->file == "caps.json" &&
                 first->severity == ADM_SEVERITY_ERROR && first->text() == error.what() &&
-                first->text().rfind("caps.json:3:3: error[ADM-D-", 0) == 0;
+                first->text() == "caps.json:3:3: error[" + first->code + "]: /rules/0/limti: " +
+                                     first->message + "; did you mean limit?";
         if (!found)
             std::printf("# %s\n", error.what());
     }
     ok(found, "a refused policy throws what was found, and where");
+    admit::Finding nowhere;
+    nowhere.code = "C";
+    nowhere.message = "m";
+    ok(nowhere.text() == "error[C]: m", "a finding without file and line is only that");
+    nowhere.file = "p.yaml";
+    ok(nowhere.text() == "p.yaml: error[C]: m", "a finding without a line has a blank behind the file");
+    nowhere.line = 2;
+    nowhere.column = 7;
+    nowhere.pointer = "/rules/0";
+    nowhere.severity = ADM_SEVERITY_NOTE;
+    ok(nowhere.text() == "p.yaml:2:7: note[C]: m", "a note does not repeat the pointer");
     ok(status_of([] { (void)admit::Policy::parse(""); }) == ADM_E_POLICY_INVALID,
        "no text is refused");
     ok(status_of([] { (void)admit::Policy::parse({}); }) == ADM_E_POLICY_INVALID,
