@@ -150,7 +150,8 @@ ADM_API ADM_MUST_USE adm_status adm_admit(struct adm_gate *gate, const struct ad
  * out_outcome NULL, or receives released, already, late, unknown or queued.
  * Threads     any.
  * Blocking    as adm_admit.
- * Errors      ADM_E_INVALID_ARGUMENT.
+ * Errors      ADM_E_INVALID_ARGUMENT; a status of the backend band: it may not have arrived, and
+ *             then the lease ends by its time to live.
  * Since       1.0
  */
 ADM_API adm_status adm_release(struct adm_gate *gate, struct adm_id lease, uint32_t result,
@@ -174,7 +175,8 @@ ADM_API ADM_MUST_USE adm_status adm_renew(struct adm_gate *gate, struct adm_id l
  * out_outcome NULL, or receives settled, late, already, unknown or queued.
  * Threads     any.
  * Blocking    as adm_admit.
- * Errors      ADM_E_INVALID_COST a total out of range or a unit twice.
+ * Errors      ADM_E_INVALID_COST a total out of range or a unit twice; a status of the backend
+ *             band: it may not have arrived; report it again.
  * Since       1.0
  */
 ADM_API adm_status adm_settle(struct adm_gate *gate, struct adm_id lease,

@@ -55,8 +55,8 @@ enum {
     ADM_E_UNKNOWN_VERSION = -202,  /* no kept policy has this version */
     ADM_E_POLICY_NO_ROOM = -203,   /* the backend has no room for its classes */
 
-    /* -300 … -399: the backend. From a backend to the gate; an application sees them only from
-     * publish and sweep, never from admit (there they are a denial, state_unavailable). */
+    /* -300 … -399: the backend. From a backend to the gate; an application never sees them from
+     * admit, where they are a denial, state_unavailable. */
     ADM_E_BACKEND_FULL = -300,
     ADM_E_BACKEND_UNKNOWN = -301,     /* it may or may not have happened (a lost reply) */
     ADM_E_BACKEND_UNAVAILABLE = -302, /* it did not happen */
