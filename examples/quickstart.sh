@@ -8,8 +8,6 @@
 set -eu
 
 root=$(CDPATH= cd -- "$(dirname -- "$0")/.." && pwd)
-build=build/quickstart
-log=build/quickstart.log
 trace=examples/traces/sample-azure-style.csv
 
 given=
@@ -36,7 +34,18 @@ esac
 cd "$root"
 [ -r "$trace" ] || { echo "quickstart: cannot read $trace" >&2; exit 1; }
 
-mkdir -p build
+# In the tree, where the next run finds it; somewhere else when the tree is another user's, or read-only.
+build=build/quickstart
+log=build/quickstart.log
+temporary=
+if ! mkdir -p "$build" 2>/dev/null || [ ! -w build ] || [ ! -w "$build" ] || { [ -e "$log" ] && [ ! -w "$log" ]; }; then
+    temporary=$(mktemp -d)
+    trap 'rm -rf "$temporary"' EXIT
+    trap 'exit 1' HUP INT TERM
+    build=$temporary/quickstart
+    log=$temporary/quickstart.log
+fi
+
 . examples/install_packages.sh
 install_missing "$log" compiler meson ninja pkg-config libxxhash libyaml || exit 1
 
@@ -49,15 +58,18 @@ quiet() {
     }
 }
 
-# A folder that another meson or an interrupted run left behind cannot be used: start again.
-if [ ! -f "$build/build.ninja" ]; then
+# A folder that another meson, an interrupted run or a tree that was moved left behind cannot be used: start again.
+if [ ! -f "$build/build.ninja" ] || [ "$(cat "$build/source-root" 2>/dev/null)" != "$root" ]; then
     rm -rf "$build"
-    echo "Building (release) in build/quickstart ..." >&2
+    where=build/quickstart
+    [ -z "$temporary" ] || where="a temporary folder, because this tree cannot be written"
+    echo "Building (release) in $where ..." >&2
     quiet meson setup "$build" --buildtype=release -Dtests=false
+    echo "$root" >"$build/source-root"
 fi
 quiet ninja -C "$build"
 
 # The trace has no tenants: 24 are made up, few with most of the traffic. Every answer is announced as 300 tokens; what
 # it really had is settled at its end, 200 ms + 20 ms for each token later.
-exec "$build/bindings/cli/admit" replay --quiet --show-kinds --tenants 24 --descriptor service=chat \
+"$build/bindings/cli/admit" replay --quiet --show-kinds --tenants 24 --descriptor service=chat \
     --descriptor capacity_pool=shared --declare 300 "$@" examples/policies/gateway.json "$trace"

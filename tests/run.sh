@@ -32,7 +32,11 @@ results=$base/results
 jobs=${TESTS_JOBS:-$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)}
 builds=${TESTS_BUILDS:-release asan tsan quickstart}
 patience=${TESTS_PATIENCE:-4}
-mkdir -p "$logs"
+if ! mkdir -p "$logs" || [ ! -w "$base" ] || [ ! -w "$logs" ]; then
+    echo "run.sh: $base cannot be written; take a copy of this tree that is your own" >&2
+    echo "0 passed, 1 failed"
+    exit 1
+fi
 rm -f "$results" "$base"/*.tsv
 : >"$results"
 
@@ -68,12 +72,14 @@ build() { # build NAME MESON-OPTION ...
     shift
     dir=$base/$name
     log=$logs/$name.build.log
-    if [ ! -f "$dir/build.ninja" ]; then
+    # A folder that was moved with its tree still names the old place.
+    if [ ! -f "$dir/build.ninja" ] || [ "$(cat "$dir/source-root" 2>/dev/null)" != "$root" ]; then
         rm -rf "$dir"
         if ! meson setup "$dir" "$root" "$@" >"$log" 2>&1; then
             failed_stage "$name" "meson setup" "$log"
             return 1
         fi
+        echo "$root" >"$dir/source-root"
     fi
     if ! ninja -C "$dir" -j "$jobs" >"$log" 2>&1; then
         failed_stage "$name" "the build" "$log"

@@ -68,5 +68,27 @@ sh "$root/examples/quickstart.sh" --trace "$dir/bad.csv" >"$dir/none" 2>"$dir/er
 [ $? -eq 2 ] && grep -q 'bad\.csv:2: ' "$dir/err"
 ok $? "it names the line of a trace that is wrong"
 
+# A path with a blank, and a tree that cannot be written: a file in the way stops root as well.
+tree="$dir/my tree"
+mkdir "$tree" "$dir/tmp"
+for part in "$root"/*; do
+    [ "${part##*/}" = build ] || cp -R "$part" "$tree/"
+done
+: >"$tree/build"
+TMPDIR=$dir/tmp sh "$tree/examples/quickstart.sh" >"$dir/elsewhere" 2>"$dir/err"
+ok $? "it runs in a tree that cannot be written"
+grep -q 'cannot be written' "$dir/err" && grep -v '^X-Admission-Decision-Id: ' "$dir/elsewhere" | diff "$dir/out.same" - >"$dir/differs"
+ok $? "and says so, and prints the same"
+[ -z "$(ls -A "$dir/tmp")" ] && [ -f "$tree/build" ]
+ok $? "and leaves nothing behind"
+
+# A build folder knows its place by heart.
+rm "$tree/build"
+mkdir -p "$tree/build/quickstart"
+echo /before/it/was/moved >"$tree/build/quickstart/source-root"
+echo 'include /before/it/was/moved/rules.ninja' >"$tree/build/quickstart/build.ninja"
+sh "$tree/examples/quickstart.sh" >"$dir/moved" 2>"$dir/err"
+ok $? "it runs in a tree that was moved"
+
 echo "1..$number"
 [ "$failed" -eq 0 ]
