@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from ._errors import AdmitError, InvalidArgument, fail
+from ._errors import AdmitError, InvalidArgument, fail, shown
 from ._native import ffi, lib
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def result_number(result: str) -> int:
     try:
         return RESULTS[result]
     except (KeyError, TypeError):
-        raise InvalidArgument("result: expected one of %s, found %r" % (", ".join(RESULTS), result)) from None
+        raise InvalidArgument("result: expected one of %s, found %s" % (", ".join(RESULTS), shown(result))) from None
 
 
 def outcome_of(answer: int, doing: str) -> Outcome:

@@ -82,3 +82,12 @@ def fail(status: int, doing: str = "") -> NoReturn:
                BackendError if kind == lib.ADM_STATUS_CLASS_BACKEND else AdmitError)
     text: str = ffi.string(lib.adm_status_text(status)).decode()
     raise cls("%s: %s" % (doing, text) if doing else text, status)
+
+
+def shown(value: object) -> str:
+    """repr() for a message: the start of what is long."""
+    try:
+        text = repr(value[:80] if isinstance(value, (str, bytes)) else value)
+    except Exception:  # of a whole number with thousands of digits, for one
+        text = "something of type " + type(value).__name__
+    return text if len(text) <= 100 else text[:97] + "..."

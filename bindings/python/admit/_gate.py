@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, Union
 
 from . import _pack
 from ._decision import OUTCOMES, REASONS, RESULT_NAMES, Decision, Denied, Lease, make_decision, result_of
-from ._errors import Closed, InvalidArgument, InvalidDescriptors, fail
+from ._errors import Closed, InvalidArgument, InvalidDescriptors, fail, shown
 from ._native import ffi, lib
 from ._policy import Policy, PolicyError, document_bytes, is_yaml, take_findings, text_of
 
@@ -281,7 +281,7 @@ class Gate:
             packed = _pack.descriptors(descriptors)  # type: ignore[arg-type]
             if type(cost) is not int or not 1 <= cost <= 1000000000000:
                 _pack.whole(cost, "cost", 1)
-            counts, count = (ffi.NULL, 0) if not amounts else self._amounts(amounts, "amount")
+            counts, count = (ffi.NULL, 0) if amounts is None else self._amounts(amounts, "amount")
             tried = b"" if attempt is None else _pack.attempt(attempt)
             status = _admit(self._handle, packed, len(packed), counts, count, cost, tried, len(tried),
                             0 if timeout is None else _nanoseconds(timeout, "timeout"), slot[0])
@@ -306,7 +306,7 @@ class Gate:
             return await self._aio().admit_prepared(descriptors._pointer, tried, wait)
         packed = _pack.descriptors(descriptors)  # type: ignore[arg-type]
         _pack.whole(cost, "cost", 1)
-        counts, count = (ffi.NULL, 0) if not amounts else self._amounts(amounts, "amount")
+        counts, count = (ffi.NULL, 0) if amounts is None else self._amounts(amounts, "amount")
         return await self._aio().admit(packed, counts, count, cost, tried, wait)
 
     def hold(self, descriptors: Mapping[Text, Text] | Mapping[str, str] | Request, cost: int = 1, *,
@@ -320,7 +320,7 @@ class Gate:
         """Prepare a question that is asked often: descriptors are read and their keys interned once."""
         packed = _pack.descriptors(descriptors)  # type: ignore[arg-type]
         _pack.whole(cost, "cost", 1)
-        counts, count = (ffi.NULL, 0) if not amounts else self._amounts(amounts, "amount")
+        counts, count = (ffi.NULL, 0) if amounts is None else self._amounts(amounts, "amount")
         if len({_pack.to_bytes(key, "descriptor key") for key in descriptors}) < len(descriptors):
             raise InvalidDescriptors("descriptors: a key is given twice, as str and as bytes",
                                      lib.ADM_E_INVALID_DESCRIPTORS)
@@ -344,7 +344,7 @@ class Gate:
         if unit is None:
             out = ffi.new("uint32_t *")
             raw = _pack.to_bytes(name, "name of a unit")
-            self._call(lib.adm_gate_unit, "%s %r" % (what, name), _view(raw), out)
+            self._call(lib.adm_gate_unit, "%s %s" % (what, shown(name)), _view(raw), out)
             unit = self._units[name] = out[0]
         return unit
 
@@ -361,11 +361,11 @@ class Gate:
         if isinstance(final, bool):
             return amounts, count, int(final)
         if isinstance(final, (str, bytes)):
-            raise InvalidArgument("final: expected a bool or a list of units, found %r" % (final,))
+            raise InvalidArgument("final: expected a bool or a list of units, found %s" % shown(final))
         places = {name: i for i, name in enumerate(totals)}
         for name in final:
             if name not in places:
-                raise InvalidArgument("final: %r is not among the totals" % (name,))
+                raise InvalidArgument("final: %s is not among the totals" % shown(name))
             amounts[places[name]].flags = lib.ADM_AMOUNT_FINAL
         return amounts, count, 0
 
@@ -425,7 +425,7 @@ class Gate:
     def rollback(self, version: Text) -> None:
         """Put a kept policy in force again."""
         raw = _pack.to_bytes(version, "version")
-        self._call(lib.adm_gate_rollback, "version %r" % (version,), _view(raw))
+        self._call(lib.adm_gate_rollback, "version %s" % shown(version), _view(raw))
 
     def put_table(self, text: Text, *, patch: bool = False, format: Format = "json") -> None:
         """Put a limit table in force for its rule. ``patch``: entries given are set, null ones removed, others stay."""
@@ -479,7 +479,7 @@ class Gate:
         raw = _pack.to_bytes(rule, "rule")
         out = ffi.new("int64_t *")
         question = request._pointer.request
-        self._call(lib.adm_gate_read, "rule %r" % (rule,), _view(raw), question.descriptors, question.descriptor_count,
+        self._call(lib.adm_gate_read, "rule %s" % shown(rule), _view(raw), question.descriptors, question.descriptor_count,
                    out)
         level: int = out[0]
         return level
@@ -519,7 +519,7 @@ def _nanoseconds(seconds: float | None, what: str) -> int:
     if seconds is None:
         return 0
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds <= 86400:
-        raise InvalidArgument("%s: expected seconds above 0, at most 86400, found %r" % (what, seconds))
+        raise InvalidArgument("%s: expected seconds above 0, at most 86400, found %s" % (what, shown(seconds)))
     return max(1, round(seconds * 1e9))
 
 

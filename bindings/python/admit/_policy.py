@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Union
 
-from ._errors import AdmitError, InvalidArgument, fail
+from ._errors import AdmitError, InvalidArgument, fail, shown
 from ._native import ffi, lib
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def document_bytes(text: Union[str, bytes]) -> bytes:
 
 def is_yaml(format: str) -> bool:
     if format not in ("json", "yaml"):
-        raise InvalidArgument("format: expected 'json' or 'yaml', found %r" % (format,))
+        raise InvalidArgument("format: expected 'json' or 'yaml', found %s" % shown(format))
     return format == "yaml"
 
 

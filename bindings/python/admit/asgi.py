@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, NamedTuple, Optional, Union
 
 from ._decision import Decision, Lease, result_of
-from ._errors import AdmitError, Closed, InvalidArgument
+from ._errors import AdmitError, Closed, InvalidArgument, shown
 from ._gate import Gate, Request
 
 Scope = MutableMapping[str, Any]
@@ -94,9 +94,11 @@ class AdmitMiddleware:
         if body_limit is None:
             body_limit = BODY_LIMIT if classify is not None else 0
         if isinstance(body_limit, bool) or not isinstance(body_limit, int) or body_limit < 0:
-            raise InvalidArgument("body_limit: expected a whole number of bytes, found %r" % (body_limit,))
-        if renew_seconds is not None and not renew_seconds > 0:
-            raise InvalidArgument("renew_seconds: expected seconds above 0, or None, found %r" % (renew_seconds,))
+            raise InvalidArgument("body_limit: expected a whole number of bytes, found %s" % shown(body_limit))
+        if renew_seconds is not None and (isinstance(renew_seconds, bool) or not isinstance(renew_seconds, (int, float))
+                                          or not 0 < renew_seconds <= 86400):
+            raise InvalidArgument("renew_seconds: expected seconds above 0, at most 86400, or None, found %s"
+                                  % shown(renew_seconds))
         self.app = app
         self.gate = gate
         self._classify = classify
@@ -184,7 +186,10 @@ class AdmitMiddleware:
 
     async def _question(self, scope: Scope, body: bytes) -> Question | None:
         if self._classify is None:
-            found = {"method": scope["method"], "path": scope["path"][:256] or "/"}
+            path = scope["path"][:256] or "/"
+            if not path.isascii():  # a letter may have several bytes
+                path = path.encode("utf-8", "surrogatepass")[:256]
+            found = {"method": scope["method"], "path": path}
             for name, value in scope.get("headers", ()):
                 key = self._headers.get(name.lower())
                 if key is not None and value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ._errors import InvalidArgument
+from ._errors import InvalidArgument, shown
 from ._native import ffi
 
 __all__ = ["Deferring", "ManualClock"]
@@ -27,7 +27,7 @@ class ManualClock:
     def set_ns(self, ns: int) -> None:
         """Both clocks to exactly this moment, also backwards."""
         if isinstance(ns, bool) or not isinstance(ns, int) or not 0 <= ns < 1 << 64:
-            raise InvalidArgument("ns: expected a whole number from 0 to 2^64 - 1, found %r" % (ns,))
+            raise InvalidArgument("ns: expected a whole number from 0 to 2^64 - 1, found %s" % shown(ns))
         self._fake.time.mono_ns = ns
         self._fake.time.wall_ns = ns
 

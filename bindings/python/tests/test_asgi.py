@@ -215,6 +215,16 @@ def test_headers_are_not_trusted_unless_named(gate):
     assert sent[0]["status"] == 400
 
 
+@pytest.mark.parametrize("path", ["", "/" * 5000, "/" + "\u00e9" * 200, "/\ud800", "/\U0001f600" * 100, "/a\0b"],
+                         ids=range(6))
+def test_any_path_is_a_question(path):
+    rule = {"id": "busy", "type": "concurrency", "partition_by": ["path"], "limit": 1, "lease_ttl": "9s"}
+    with admit.Gate(policy(rules=[rule])) as gate:
+        coroutine, sent = call(AdmitMiddleware(echo, gate=gate), messages(b""), scope(path))
+        asyncio.run(coroutine)
+        assert sent[0]["status"] == 200
+
+
 def test_classify_may_be_async_and_may_exempt(gate):
     async def classify(scope, body):
         await asyncio.sleep(0)
@@ -262,7 +272,8 @@ def test_configuration(monkeypatch, tmp_path):
     asyncio.run(coroutine)
     assert sent[0]["status"] == 200
     with admit.Gate(policy()) as gate:
-        for options in ({"policy": path}, {"body_limit": -1}, {"body_limit": True}, {"renew_seconds": 0}):
+        for options in ({"policy": path}, {"body_limit": -1}, {"body_limit": True}, {"renew_seconds": 0},
+                        {"renew_seconds": "5"}, {"renew_seconds": float("nan")}, {"renew_seconds": True}, {"body_limit": "1"}):
             with pytest.raises(admit.InvalidArgument):
                 AdmitMiddleware(echo, gate=gate, **options)
     coroutine, sent = call(wrapped(gate), messages(b"x"))

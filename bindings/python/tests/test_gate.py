@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+import array
 import gc
 import json
 import math
@@ -74,6 +75,44 @@ def test_bad_descriptors(gate, descriptors):
         gate.request(descriptors)
 
 
+class Liar(bytes):
+    def __len__(self):
+        return 1
+
+
+@pytest.mark.parametrize("value", [bytearray(b"v"), memoryview(b"v"), array.array("I", [1]), array.array("b", [1]), 1.5,
+                                   range(1)])
+def test_a_value_of_another_type_is_refused_also_when_its_key_is_known(gate, value):
+    """Its length need not be that of its bytes, and what follows would be read as more descriptors."""
+    assert gate.admit({"k": "v"}).allowed
+    for packed in ({"k": value}, {b"k": value}, {value: "v"} if isinstance(value, (float, range)) else {"k": value}):
+        with pytest.raises(admit.InvalidDescriptors):
+            gate.admit(packed)
+
+
+def test_subclasses_say_what_their_bytes_say(gate):
+    class Shout(str):
+        def encode(self, *rest):
+            return b"other"
+    assert [gate.admit({"pool": name}).allowed for name in (Liar(b"abc"), "abc", Shout("abc"))] == [True, True, False]
+    assert gate.admit({"pool": "q"}, amounts={Shout("tokens"): 1}, attempt=Liar(b"abc")).allowed
+    assert gate.admit({"pool": "q"}, amounts={"tokens": 1}, attempt="abc").repeated
+
+
+def test_messages_are_short(gate):
+    endless = 10 ** 5000  # has no decimal form
+    for call in (lambda: gate.admit({"k" * 10 ** 6: "v"}), lambda: gate.admit({"\ud800" * 10 ** 6: "v"}),
+                 lambda: gate.admit({}, timeout=endless), lambda: gate.admit({}, endless),
+                 lambda: gate.admit({}, amounts={"u" * 10 ** 6: 1}), lambda: gate.admit({}, amounts={"tokens": -endless}),
+                 lambda: gate.read("r" * 10 ** 6, {}), lambda: gate.rollback("v" * 10 ** 6),
+                 lambda: gate.signal("m", "r", "kv", endless), lambda: admit.Policy.loads("{}", format=endless),
+                 lambda: admit.Lease(gate, 0, 0).release(endless),
+                 lambda: admit.Lease(gate, 0, 0).settle({}, final=[endless])):
+        with pytest.raises(admit.AdmitError) as caught:
+            call()
+        assert len(str(caught.value)) < 300
+
+
 def test_the_longest_descriptors_and_any_byte(gate):
     everything = {"k%02d" % i + "x" * 61: bytes(range(256)) for i in range(16)}
     assert gate.admit(everything).allowed
@@ -84,7 +123,7 @@ def test_the_longest_descriptors_and_any_byte(gate):
 
 @pytest.mark.parametrize("amounts", [
     {"tokens": -1}, {"tokens": 1.0}, {"tokens": True}, {"tokens": 10 ** 12 + 1}, {"tokens": 2 ** 64}, {"": 1}, {"A": 1},
-    {1: 1}, [("tokens", 1)], {"cost": 1}, {"u%d" % i: 1 for i in range(17)}, {"t\0": 1}, {"\ud800": 1},
+    {1: 1}, [("tokens", 1)], [], 0, "", False, {"cost": 1}, {"u%d" % i: 1 for i in range(17)}, {"t\0": 1}, {"\ud800": 1},
 ])
 def test_bad_amounts(gate, amounts):
     with pytest.raises(admit.InvalidArgument):
