@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What Python costs over C: the same admit and release in a loop of C, with a prepared request, and with a dict; and an ASGI
-application with and without the middleware. Windows are interleaved in one run; what is counted is processor time.
+"""What Python costs over C: each question beside the same loop in C, in turns in one run; and an ASGI application with and
+without the middleware. What is counted is processor time of the thread.
 
     PYTHONPATH=BUILD/bindings/python python3 tests/bench/bench_python.py [ROUNDS]
+
+A decision alone is timed in two ways. "no lease": the rule is a token bucket, so there is nothing to give back and every
+decision is dropped at once. "lease kept": the decisions of a window are kept, and released when the clock has stopped; the loop
+in C keeps the leases.
 """
 import asyncio
 import platform
@@ -20,7 +24,9 @@ POLICY = """{"version": "v1", "rules": [
    "capacity": 1000000000000, "refill": 1000000000, "per": "1s"},
   {"id": "busy", "type": "concurrency", "match": {"pool": "*"}, "partition_by": ["pool"], "limit": 1000, "lease_ttl": "60s"}]}"""
 FACTS = {"tenant": "alice", "pool": "gpu"}
-PAIRS = 2000
+TENANT = {"tenant": "alice"}  # no concurrency rule matches: no lease
+LOOPS = 1000
+KEPT = 200
 CALLS = 300
 
 
@@ -30,11 +36,35 @@ def timed(loop):
     return time.thread_time_ns() - start
 
 
+def decisions(gate, question):
+    """Nothing to give back."""
+    def loop():
+        for _ in range(LOOPS):
+            gate.admit(question)
+    return lambda: timed(loop)
+
+
+def kept(gate, question):
+    found = [None] * KEPT
+    places = range(KEPT)
+
+    def loop():
+        for i in places:
+            found[i] = gate.admit(question)
+
+    def measure():
+        ns = timed(loop)
+        for decision in found:
+            decision.lease.release()
+        return ns
+    return measure
+
+
 def pairs(gate, question):
     def loop():
-        for _ in range(PAIRS):
+        for _ in range(LOOPS):
             gate.admit(question).lease.release()
-    return loop
+    return lambda: timed(loop)
 
 
 async def application(scope, receive, send):
@@ -56,36 +86,55 @@ def calls(app):
     async def loop():
         for _ in range(CALLS):
             await app(scope, receive, send)
-    return lambda: asyncio.run(loop())
+    return lambda: timed(lambda: asyncio.run(loop()))
+
+
+def c_decisions(request, count):
+    return lambda: lib.shim_measure_decisions(request._pointer, count) or sys.exit("the loop in C failed")
+
+
+def c_pairs(request):
+    return lambda: lib.shim_measure_pairs(request._pointer, LOOPS) or sys.exit("the loop in C failed")
+
+
+def tables(gate):
+    """Of each table the title, what one of its rows is a window of, and its rows; the first is what the others stand beside."""
+    request, tenant = gate.request(FACTS), gate.request(TENANT)
+    middleware = AdmitMiddleware(application, gate=gate, classify=lambda scope, body: request)
+    return [
+        ("a decision, no lease", LOOPS, [("C", c_decisions(tenant, LOOPS)),
+                                         ("Python, prepared request", decisions(gate, tenant)),
+                                         ("Python, dict", decisions(gate, TENANT))]),
+        ("a decision, lease kept", KEPT, [("C", c_decisions(request, KEPT)),
+                                          ("Python, prepared request", kept(gate, request)),
+                                          ("Python, dict", kept(gate, FACTS))]),
+        ("a pair of admit and release", LOOPS, [("C", c_pairs(request)),
+                                                ("Python, prepared request", pairs(gate, request)),
+                                                ("Python, dict", pairs(gate, FACTS))]),
+        ("an ASGI request", CALLS, [("bare application", calls(application)), ("with the middleware", calls(middleware))]),
+    ]
 
 
 def main():
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 50
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 100
     with admit.Gate(admit.Policy.loads(POLICY)) as gate:
-        request = gate.request(FACTS)
-        middleware = AdmitMiddleware(application, gate=gate, classify=lambda scope, body: request)
-        windows = {
-            "C, admit and release": (lambda: lib.shim_measure(gate._handle, request._pointer, PAIRS), PAIRS),
-            "Python, prepared request": (None, PAIRS), "Python, dict": (None, PAIRS),
-            "ASGI, bare application": (None, CALLS), "ASGI, with the middleware": (None, CALLS),
-        }
-        loops = {"Python, prepared request": pairs(gate, request), "Python, dict": pairs(gate, FACTS),
-                 "ASGI, bare application": calls(application), "ASGI, with the middleware": calls(middleware)}
-        taken = {name: [] for name in windows}
+        found = tables(gate)
+        rows = [(title, name, measure, count, []) for title, count, named in found for name, measure in named]
         for number in range(rounds + 3):
-            for name, (measure, count) in windows.items():
-                ns = (measure() if measure else timed(loops[name])) / count
+            for _, _, measure, count, taken in rows:
+                ns = measure() / count
                 if number >= 3:
-                    taken[name].append(ns)
+                    taken.append(ns)
     print("python    %s %s, %d rounds, interleaved" % (platform.python_implementation(), platform.python_version(), rounds))
-    for name, values in taken.items():
-        low, middle, high = statistics.quantiles(values, n=4)
-        print("%-28s %8.0f ns  (quartiles %.0f to %.0f)" % (name, middle, low, high))
-    c = statistics.median(taken["C, admit and release"])
-    for name in ("Python, prepared request", "Python, dict"):
-        print("%-28s %+8.0f ns over C, a pair" % (name, statistics.median(taken[name]) - c))
-    print("%-28s %+8.0f ns a request" % ("the middleware", statistics.median(taken["ASGI, with the middleware"])
-                                         - statistics.median(taken["ASGI, bare application"])))
+    print("%-30s %8s %8s %8s %8s   %s" % ("", "ns", "q1", "q3", "least", "over the first of its table, in the same round"))
+    for title, _, named in found:
+        print(title)
+        base = None
+        for _, name, _, _, taken in (row for row in rows if row[0] == title):
+            low, middle, high = statistics.quantiles(taken, n=4)
+            over = "" if base is None else "%+8.0f ns" % statistics.median(a - b for a, b in zip(taken, base))
+            print("  %-28s %8.0f %8.0f %8.0f %8.0f   %s" % (name, middle, low, high, min(taken), over))
+            base = taken if base is None else base
 
 
 main()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Mapping
+import sys
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from ._errors import AdmitError, InvalidArgument, fail, shown
@@ -56,6 +57,7 @@ _RULES, _SHADOW, _UNKNOWN = _at("rule_count"), _at("shadow_count"), _at("unknown
 _RETRY, _LEASE, _IDENTITY = _at("retry_after_ms"), _at("lease"), _at("id")
 _POLICY, _TABLE, _USED = _at("policy_version"), _at("table_version"), _at("names_used")
 _ALLOW: int = lib.ADM_VERDICT_ALLOW
+_VERDICT_LOW = _VERDICT + (0 if sys.byteorder == "little" else 3)  # one byte has room for what a verdict can be
 _REPEATED: int = lib.ADM_DECISION_REPEATED
 _TRUNCATED: int = lib.ADM_DECISION_TRUNCATED
 
@@ -184,15 +186,9 @@ class Decision:
     def __init__(self) -> None:
         raise TypeError("a Decision comes from Gate.admit()")
 
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError("a Decision does not change")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError("a Decision does not change")
-
     @property
     def allowed(self) -> bool:
-        return bool(_U32(self._raw, _VERDICT)[0] == _ALLOW)
+        return self._raw[_VERDICT_LOW] == _ALLOW
 
     def __bool__(self) -> bool:
         raise TypeError("a Decision is neither true nor false: use decision.allowed")
@@ -248,7 +244,7 @@ class Decision:
         if isinstance(lease, bool):
             high, low = _ID(self._raw, _LEASE)
             lease = Lease(self._gate, high, low) if self._gate is not None and (high or low) else None
-            _set_lease(self, lease)
+            self._lease = lease
         return lease
 
     @property
@@ -292,23 +288,12 @@ class Decision:
         return text + ">"
 
 
-_new: Callable[[type[Decision]], Decision] = object.__new__
-_slot_of: Any = Decision
-_set_raw = _slot_of._raw.__set__
-_set_gate = _slot_of._gate.__set__
-_set_lease = _slot_of._lease.__set__
-
-
 def make_decision(gate: Gate | None, view: Any) -> Decision:
     """A copy of what the C struct says now; ``view`` is the buffer over it. Without a gate: without a lease."""
-    raw: bytes = view[:HEADER]
-    used = _U32(raw, _USED)[0]
-    if used:
-        raw = view[:HEADER + used]
-    decision = _new(Decision)
-    _set_raw(decision, raw)
-    _set_gate(decision, gate)
-    _set_lease(decision, True)
+    decision: Decision = object.__new__(Decision)
+    decision._raw = view[:HEADER + _U32(view, _USED)[0]]
+    decision._gate = gate
+    decision._lease = True
     return decision
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, Union
 
 from . import _pack
-from ._decision import OUTCOMES, REASONS, RESULT_NAMES, Decision, Denied, Lease, make_decision, result_of
+from ._decision import HEADER, OUTCOMES, REASONS, RESULT_NAMES, Decision, Denied, Lease, make_decision, result_of
 from ._errors import Closed, InvalidArgument, InvalidDescriptors, fail, shown
 from ._native import ffi, lib
 from ._policy import Policy, PolicyError, document_bytes, is_yaml, take_findings, text_of
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 Text = Union[str, bytes]
 _CLOSED = -lib.SHIM_CLOSED
 _admit = lib.shim_admit
+_ask = lib.shim_ask
 _admit_prepared = lib.shim_admit_prepared
+_new: Callable[[type[Decision]], Decision] = object.__new__
+_HEAD = slice(0, HEADER)  # all of a decision that names no rules
 _DECISION_BYTES: int = ffi.sizeof("struct adm_decision")
 
 
@@ -272,23 +275,26 @@ class Gate:
             if descriptors._gate is not self or cost != 1 or amounts is not None:
                 self._only(descriptors, cost, amounts)
             if attempt is None and timeout is None:
-                status = _admit_prepared(self._handle, descriptors._pointer, b"", 0, 0, slot[0])
+                answer = _ask(descriptors._pointer, slot[0])
             else:
                 tried = _pack.attempt(attempt)
-                status = _admit_prepared(self._handle, descriptors._pointer, tried, len(tried),
-                                         _nanoseconds(timeout, "timeout"), slot[0])
+                answer = _admit_prepared(descriptors._pointer, tried, len(tried), _nanoseconds(timeout, "timeout"),
+                                         slot[0])
         else:
             packed = _pack.descriptors(descriptors)  # type: ignore[arg-type]
             if type(cost) is not int or not 1 <= cost <= 1000000000000:
                 _pack.whole(cost, "cost", 1)
             counts, count = (ffi.NULL, 0) if amounts is None else self._amounts(amounts, "amount")
             tried = b"" if attempt is None else _pack.attempt(attempt)
-            status = _admit(self._handle, packed, len(packed), counts, count, cost, tried, len(tried),
+            answer = _admit(self._handle, packed, len(packed), counts, count, cost, tried, len(tried),
                             0 if timeout is None else _nanoseconds(timeout, "timeout"), slot[0])
-        if status:
+        if answer <= 0:
             self._slots.append(slot)
-            self._fail(status, "cannot decide")
-        decision = make_decision(self, slot[1])
+            self._fail(answer, "cannot decide")
+        decision = _new(Decision)
+        decision._raw = slot[1][_HEAD] if answer == HEADER else slot[1][:answer]
+        decision._gate = self
+        decision._lease = True
         self._slots.append(slot)
         return decision
 

@@ -3,6 +3,7 @@
 #include "shim.h"
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -90,10 +91,23 @@ static struct adm_bytes attempt_of(const char *attempt, uint64_t attempt_bytes)
     return (struct adm_bytes){ attempt_bytes > 0 ? attempt : NULL, attempt_bytes };
 }
 
-adm_status shim_admit(struct shim_gate *handle, const char *packed, uint64_t packed_bytes,
-                      const struct adm_amount *amounts, uint64_t amount_count, uint64_t cost,
-                      const char *attempt, uint64_t attempt_bytes, uint64_t deadline_ns,
+static int32_t decide(struct shim_gate *handle, const struct adm_request *request,
                       struct adm_decision *decision)
+{
+    struct adm_gate *gate = shim_enter(handle);
+    if (gate == NULL)
+        return -SHIM_CLOSED;
+    adm_status status = adm_admit(gate, request, decision);
+    shim_leave(handle);
+    if (status != ADM_OK)
+        return status;
+    return (int32_t)(offsetof(struct adm_decision, names) + decision->names_used);
+}
+
+int32_t shim_admit(struct shim_gate *handle, const char *packed, uint64_t packed_bytes,
+                   const struct adm_amount *amounts, uint64_t amount_count, uint64_t cost,
+                   const char *attempt, uint64_t attempt_bytes, uint64_t deadline_ns,
+                   struct adm_decision *decision)
 {
     struct adm_descriptor descriptors[ADM_MAX_DESCRIPTORS + 1];
     int64_t count = unpack(packed, packed_bytes, descriptors, ADM_MAX_DESCRIPTORS + 1);
@@ -107,12 +121,7 @@ adm_status shim_admit(struct shim_gate *handle, const char *packed, uint64_t pac
                                    .cost = cost,
                                    .attempt = attempt_of(attempt, attempt_bytes),
                                    .deadline_ns = deadline_ns };
-    struct adm_gate *gate = shim_enter(handle);
-    if (gate == NULL)
-        return -SHIM_CLOSED;
-    adm_status status = adm_admit(gate, &request, decision);
-    shim_leave(handle);
-    return status;
+    return decide(handle, &request, decision);
 }
 
 /* With too many keys in use the bytes do as well. */
@@ -151,6 +160,7 @@ adm_status shim_prepare(struct shim_gate *handle, const char *packed, uint64_t p
                                          .amounts = out->amounts,
                                          .amount_count = amount_count,
                                          .cost = cost };
+    out->handle = handle;
     return ADM_OK;
 }
 
@@ -163,17 +173,17 @@ static struct adm_request ask_again(const struct shim_request *prepared, const c
     return request;
 }
 
-adm_status shim_admit_prepared(struct shim_gate *handle, const struct shim_request *prepared,
-                               const char *attempt, uint64_t attempt_bytes, uint64_t deadline_ns,
-                               struct adm_decision *decision)
+int32_t shim_ask(const struct shim_request *prepared, struct adm_decision *decision)
+{
+    return decide(prepared->handle, &prepared->request, decision);
+}
+
+int32_t shim_admit_prepared(const struct shim_request *prepared, const char *attempt,
+                            uint64_t attempt_bytes, uint64_t deadline_ns,
+                            struct adm_decision *decision)
 {
     struct adm_request request = ask_again(prepared, attempt, attempt_bytes, deadline_ns);
-    struct adm_gate *gate = shim_enter(handle);
-    if (gate == NULL)
-        return -SHIM_CLOSED;
-    adm_status status = adm_admit(gate, &request, decision);
-    shim_leave(handle);
-    return status;
+    return decide(prepared->handle, &request, decision);
 }
 
 int32_t shim_release(struct shim_gate *handle, uint64_t high, uint64_t low, uint32_t result)
@@ -187,26 +197,28 @@ int32_t shim_release(struct shim_gate *handle, uint64_t high, uint64_t low, uint
     return status == ADM_OK ? (int32_t)outcome : status;
 }
 
-int32_t shim_renew(struct shim_gate *handle, uint64_t high, uint64_t low)
+/* renew and divert look alike. */
+static int32_t change(struct shim_gate *handle, struct adm_id lease,
+                      adm_status (*call)(struct adm_gate *gate, struct adm_id lease,
+                                         uint32_t *out_outcome))
 {
     struct adm_gate *gate = shim_enter(handle);
     if (gate == NULL)
         return -SHIM_CLOSED;
     uint32_t outcome = ADM_OUTCOME_UNKNOWN;
-    adm_status status = adm_renew(gate, (struct adm_id){ high, low }, &outcome);
+    adm_status status = call(gate, lease, &outcome);
     shim_leave(handle);
     return status == ADM_OK ? (int32_t)outcome : status;
 }
 
+int32_t shim_renew(struct shim_gate *handle, uint64_t high, uint64_t low)
+{
+    return change(handle, (struct adm_id){ high, low }, adm_renew);
+}
+
 int32_t shim_divert(struct shim_gate *handle, uint64_t high, uint64_t low)
 {
-    struct adm_gate *gate = shim_enter(handle);
-    if (gate == NULL)
-        return -SHIM_CLOSED;
-    uint32_t outcome = ADM_OUTCOME_UNKNOWN;
-    adm_status status = adm_divert(gate, (struct adm_id){ high, low }, &outcome);
-    shim_leave(handle);
-    return status == ADM_OK ? (int32_t)outcome : status;
+    return change(handle, (struct adm_id){ high, low }, adm_divert);
 }
 
 int32_t shim_settle(struct shim_gate *handle, uint64_t high, uint64_t low,
@@ -332,19 +344,45 @@ adm_status shim_gate_new(const struct shim_gate_options *options,
     return status;
 }
 
-uint64_t shim_measure(struct shim_gate *handle, const struct shim_request *request, uint64_t rounds)
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (uint64_t)now.tv_sec * ADM_SECOND + (uint64_t)now.tv_nsec;
+}
+
+uint64_t shim_measure_pairs(const struct shim_request *request, uint64_t rounds)
 {
     struct adm_decision decision = { .size = sizeof decision };
-    struct timespec from, to;
-    struct adm_gate *gate = handle->gate; /* the caller keeps it open */
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
+    struct adm_gate *gate = request->handle->gate; /* the caller keeps it open */
+    uint64_t from = now_ns();
     for (uint64_t i = 0; i < rounds; i++) {
         if (adm_admit(gate, &request->request, &decision) != ADM_OK ||
             decision.verdict != ADM_VERDICT_ALLOW)
             return 0;
         adm_release(gate, decision.lease, ADM_RESULT_OK, NULL);
     }
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
-    return (uint64_t)(to.tv_sec - from.tv_sec) * ADM_SECOND + (uint64_t)to.tv_nsec -
-           (uint64_t)from.tv_nsec;
+    return now_ns() - from;
+}
+
+uint64_t shim_measure_decisions(const struct shim_request *request, uint64_t rounds)
+{
+    struct adm_decision decision = { .size = sizeof decision };
+    struct adm_gate *gate = request->handle->gate;
+    struct adm_id *leases = calloc(rounds, sizeof *leases);
+    uint64_t taken = 0;
+    if (leases == NULL)
+        return 0;
+    uint64_t from = now_ns();
+    for (; taken < rounds; taken++) {
+        if (adm_admit(gate, &request->request, &decision) != ADM_OK ||
+            decision.verdict != ADM_VERDICT_ALLOW)
+            break;
+        leases[taken] = decision.lease;
+    }
+    uint64_t ns = now_ns() - from;
+    for (uint64_t i = 0; i < taken; i++)
+        adm_release(gate, leases[i], ADM_RESULT_OK, NULL);
+    free(leases);
+    return taken == rounds ? ns : 0;
 }

@@ -27,28 +27,32 @@ void shim_gate_free(struct shim_gate *handle);
 /*
  * Descriptors as bytes: for each the length of the key (one byte), of the value (two bytes, low
  * first), key, value. Built by the binding, so that a wrong length is a bug of it and not of its
- * user; checked all the same.
+ * user; checked all the same. The answer of each way to ask: so many bytes of *decision say all of
+ * it (more than 0), or a status (less than 0).
  */
-adm_status shim_admit(struct shim_gate *handle, const char *packed, uint64_t packed_bytes,
-                      const struct adm_amount *amounts, uint64_t amount_count, uint64_t cost,
-                      const char *attempt, uint64_t attempt_bytes, uint64_t deadline_ns,
-                      struct adm_decision *decision);
+int32_t shim_admit(struct shim_gate *handle, const char *packed, uint64_t packed_bytes,
+                   const struct adm_amount *amounts, uint64_t amount_count, uint64_t cost,
+                   const char *attempt, uint64_t attempt_bytes, uint64_t deadline_ns,
+                   struct adm_decision *decision);
 
 /* A request that owns its bytes, with interned keys: for calls that repeat. */
 struct shim_request {
     struct adm_request request;
     struct adm_descriptor descriptors[16];
     struct adm_amount amounts[16];
-    char bytes[5168]; /* 16 times 3, a key of 64 and a value of 256 */
+    char bytes[5168];         /* 16 times 3, a key of 64 and a value of 256 */
+    struct shim_gate *handle; /* that it was prepared for; the caller keeps it */
 };
 
 /* The descriptors and amounts of out become those given; keys are interned in the gate. */
 adm_status shim_prepare(struct shim_gate *handle, const char *packed, uint64_t packed_bytes,
                         const struct adm_amount *amounts, uint64_t amount_count, uint64_t cost,
                         struct shim_request *out);
-adm_status shim_admit_prepared(struct shim_gate *handle, const struct shim_request *request,
-                               const char *attempt, uint64_t attempt_bytes, uint64_t deadline_ns,
-                               struct adm_decision *decision);
+/* As few arguments as there can be: each costs as much as what is done with it. */
+int32_t shim_ask(const struct shim_request *request, struct adm_decision *decision);
+int32_t shim_admit_prepared(const struct shim_request *request, const char *attempt,
+                            uint64_t attempt_bytes, uint64_t deadline_ns,
+                            struct adm_decision *decision);
 
 /* An outcome (0 and more) or a status (less than 0). */
 int32_t shim_release(struct shim_gate *handle, uint64_t high, uint64_t low, uint32_t result);
@@ -91,8 +95,11 @@ adm_status shim_gate_new(const struct shim_gate_options *options,
                          void (*on_event)(void *self, const struct adm_event *event),
                          struct shim_gate **out);
 
-/* A loop of admit and release, in nanoseconds of processor time for all rounds; 0: it failed. */
-uint64_t shim_measure(struct shim_gate *handle, const struct shim_request *request,
-                      uint64_t rounds);
+/*
+ * For measurements: nanoseconds of processor time for all rounds, 0: it failed. A loop of admit and
+ * release; or of admit alone, whose leases are kept and released afterwards.
+ */
+uint64_t shim_measure_pairs(const struct shim_request *request, uint64_t rounds);
+uint64_t shim_measure_decisions(const struct shim_request *request, uint64_t rounds);
 
 #endif

@@ -42,7 +42,7 @@ def test_rate_denial_says_when():
 
 def test_decision_is_a_value(gate):
     decision = gate.admit({"pool": "p"})
-    for name in ("allowed", "reason", "_raw", "new"):
+    for name in ("allowed", "reason", "lease", "new"):
         with pytest.raises((AttributeError, TypeError)):
             setattr(decision, name, 1)
     with pytest.raises(TypeError):
