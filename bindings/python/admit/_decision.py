@@ -116,7 +116,7 @@ class Lease:
             return
         number = result_number(result)
         self._released = True
-        self._gate._aio()._start_lease(lib.SHIM_RELEASE, self, number, (ffi.NULL, 0, 0))
+        self._gate._aio()._start_lease(lib.SHIM_RELEASE, self, number)
 
     async def release_async(self, result: Result = "ok") -> Outcome:
         """As release(), without blocking the event loop."""

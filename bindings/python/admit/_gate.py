@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, Union
@@ -232,6 +233,13 @@ class Gate:
             queue.close()
         lib.shim_gate_close(self._handle)
 
+    def __del__(self, warn: Callable[..., None] = warnings.warn) -> None:
+        # Without open queues the state is freed with the handle. A gate and its queues know each other: here nothing of
+        # them is cleared yet.
+        if getattr(self, "_queues", None):
+            warn("a gate that event loops used was dropped without close()", ResourceWarning, source=self)
+            self.close()
+
     @property
     def closed(self) -> bool:
         if lib.shim_enter(self._handle) == ffi.NULL:
@@ -408,8 +416,10 @@ class Gate:
         loop = asyncio.get_running_loop()
         queue = self._queues.get(id(loop))
         if queue is None or queue.loop is not loop:
-            if queue is not None:
-                queue.close()  # of a loop that is gone, at the same address
+            # Those of loops that are gone; one may have been at the same address.
+            for old in list(self._queues.values()):
+                if old.loop.is_closed():
+                    old.close()
             queue = self._queues[id(loop)] = LoopQueue(self, loop)
         return queue
 
