@@ -122,7 +122,7 @@ def _view(raw: bytes) -> dict[str, Any]:
 
 
 def _bytes(view: Any) -> bytes:
-    return bytes(ffi.buffer(view.data, view.length)) if view.length else b""
+    return ffi.buffer(view.data, view.length)[:] if view.length else b""
 
 
 def _hex(identity: Any) -> str | None:

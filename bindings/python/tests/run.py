@@ -18,6 +18,11 @@ def main():
             self.number += 1
             print("%s %d - %s%s" % ("ok" if ok else "not ok", self.number, name.replace("#", " "), rest), flush=True)
 
+        def pytest_configure(self, config):
+            # Explaining a comparison that failed asks for it; it is an option of the terminal.
+            if not hasattr(config.option, "verbose"):
+                config.option.verbose = 0
+
         def pytest_runtest_logreport(self, report):
             name = report.nodeid.encode("ascii", "backslashreplace").decode()
             if report.skipped:
