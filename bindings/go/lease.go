@@ -19,7 +19,8 @@ type Lease struct {
 	gate *Gate
 	id   ID
 	// What is told when the lease is garbage collected; nil when it has been released.
-	guard atomic.Pointer[guard]
+	guard    atomic.Pointer[guard]
+	returned atomic.Bool
 }
 
 // Leak is a lease that was garbage collected without Release or Divert.
@@ -103,6 +104,10 @@ func (l *Lease) ID() ID {
 	return l.id
 }
 
+// Returned says whether Release or Divert was called on this lease, whatever they answered. One that
+// ended by its time to live was not returned.
+func (l *Lease) Returned() bool { return l != nil && l.returned.Load() }
+
 // on runs one operation on the lease.
 func (l *Lease) on(op string, run func(g *C.struct_adm_gate, high, low C.uint64_t, out *C.uint32_t) C.adm_status) (Outcome, error) {
 	if l.none() {
@@ -126,6 +131,7 @@ func (l *Lease) Release(result Result) (Outcome, error) {
 	if result >= C.ADM_RESULT_COUNT {
 		return OutcomeUnknown, &Error{Op: "Release", Field: "result", Detail: "is not one that exists", Status: StatusInvalidArgument}
 	}
+	l.returned.Store(true)
 	if !l.gate.enter() {
 		l.unguard()
 		return OutcomeUnknown, ErrClosed
@@ -176,10 +182,14 @@ func (l *Lease) Settle(totals []Amount, final bool) (Outcome, error) {
 // Divert says that the work left the local pool: held units return now, charges stay, output still
 // to come is not charged.
 func (l *Lease) Divert() (Outcome, error) {
+	if l.none() {
+		return OutcomeUnknown, nil
+	}
+	l.returned.Store(true)
 	outcome, err := l.on("Divert", func(g *C.struct_adm_gate, high, low C.uint64_t, out *C.uint32_t) C.adm_status {
 		return C.admit_go_divert(g, high, low, out)
 	})
-	if err == nil && !l.none() {
+	if err == nil {
 		l.unguard()
 	}
 	return outcome, err

@@ -280,6 +280,9 @@ func (s *settings) accompany(r *http.Request, lease *admit.Lease) (stop func()) 
 			case <-tick:
 				outcome, err := lease.Renew()
 				if err == nil && outcome != admit.OutcomeRenewed {
+					if lease.Returned() {
+						return // by the handler, which may
+					}
 					err = ErrLeaseLost
 				}
 				if err != nil {

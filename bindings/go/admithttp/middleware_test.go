@@ -509,15 +509,47 @@ func TestLostLease(t *testing.T) {
 	}
 }
 
+// A lease that the handler gave back itself is not lost.
+func TestReturnedLeaseIsNotLost(t *testing.T) {
+	gate := open(t)
+	told := make(chan error, 10)
+	server := serve(t, gate, func(w http.ResponseWriter, r *http.Request) {
+		lease := admithttp.LeaseOf(r)
+		if lease.Returned() {
+			t.Error("returned by nobody")
+		}
+		if outcome, err := lease.Release(admit.ResultOK); err != nil || outcome != admit.OutcomeReleased {
+			t.Error(outcome, err)
+		}
+		for i := 0; outcomes(t, gate, "lost") == 0; i++ {
+			if i > 10000000 {
+				t.Error("no renewal was tried")
+				return
+			}
+			runtime.Gosched()
+		}
+		if !lease.Returned() {
+			t.Error("not returned")
+		}
+	}, admithttp.WithRenewal(time.Millisecond), admithttp.WithErrorLog(func(_ *http.Request, err error) { told <- err }))
+	get(t, server)
+	if len(told) != 0 {
+		t.Error(<-told)
+	}
+}
+
 // renewals that succeeded so far, as the gate counts them.
-func renewals(t *testing.T, gate *admit.Gate) int {
+func renewals(t *testing.T, gate *admit.Gate) int { return outcomes(t, gate, "renewed") }
+
+// outcomes of one kind so far.
+func outcomes(t *testing.T, gate *admit.Gate, outcome string) int {
 	t.Helper()
 	text, err := gate.Metrics()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, line := range strings.Split(string(text), "\n") {
-		if strings.Contains(line, `"renewed"`) {
+		if strings.Contains(line, `"`+outcome+`"`) {
 			n, err := strconv.Atoi(line[strings.LastIndexByte(line, ' ')+1:])
 			if err != nil {
 				t.Fatal(line)
