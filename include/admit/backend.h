@@ -67,7 +67,9 @@ struct adm_replica_scope {
 /* The complete set of classes in force for one owner, from this operation's time on. A class that
  * stays keeps its state: time before counts at the old rate, a raised capacity adds no tokens, a
  * lowered one clamps. A class that is new starts full. A class that is gone keeps its record until
- * all its buckets are full again. All of it or nothing (ADM_E_BACKEND_FULL). */
+ * all its buckets are full again. All of it or nothing (ADM_E_BACKEND_FULL). A class with numbers
+ * out of range (capacity above 10^12, per_ns 0, more than one token per nanosecond) is refused:
+ * ADM_E_BACKEND_RESULT, and the set in force stays. */
 struct adm_class_set {
     struct adm_bytes owner; /* namespace of the gate */
     struct adm_class *classes;
@@ -134,6 +136,9 @@ struct adm_meter {
 
 enum { ADM_TAKE_CHARGE = 0, ADM_TAKE_JUDGE = 1 /* judge every term, change nothing */ };
 
+/* A take that no policy can make (an amount above 2 * 10^12, a limit above 10^12, held units
+ * without ADM_TAKE_F_LEASE, an unknown mode, a memo above ADM_MEMO_BYTES) is ADM_E_BACKEND_RESULT
+ * and changes nothing. */
 struct adm_take {
     uint32_t mode;
     uint32_t flags;         /* ADM_TAKE_F_* */
@@ -226,7 +231,8 @@ struct adm_op {
 /**
  * Complete an operation: its results are written and it belongs to the gate again. Exactly once.
  * status    ADM_OK, or why nothing was done, or ADM_E_BACKEND_UNKNOWN; other values count as
- *           ADM_E_BACKEND_RESULT.
+ *           ADM_E_BACKEND_RESULT, which a backend may say itself of arguments that no policy can
+ *           make.
  * Threads   the one that is inside start, poll or cancel of this backend.
  * Blocking  never: it calls nothing.
  * Since     1.0
