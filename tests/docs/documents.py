@@ -15,6 +15,9 @@ import tempfile
 import blocks
 import markdown
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir))
+from tap import Report
+
 # Pages that tell of the project and not of its use.
 NO_COPY = re.compile(r"^docs/(adr/|NEWS\.md|SECURITY\.md|CONTRIBUTING\.md)|^README\.md$|^bindings/")
 FIRST_LINES = 14
@@ -121,7 +124,7 @@ def check_readme(report, root):
 
 def main():
     root, build = sys.argv[1:3]
-    report = markdown.Report()
+    report = Report()
     wanted = sys.argv[3:]
     if not wanted:
         check_readme(report, root)

@@ -12,6 +12,9 @@ import sys
 import blocks
 import markdown
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir))
+from tap import Report
+
 ROOT, BUILD = (os.path.abspath(path) for path in sys.argv[1:])
 PAGES = {"admit.1": ["NAME", "SYNOPSIS", "DESCRIPTION", "EXIT STATUS", "EXAMPLES"],
          "admit-policy.5": ["NAME", "SYNOPSIS", "DESCRIPTION", "CAVEATS", "SEE ALSO", "HISTORY"],
@@ -103,7 +106,7 @@ def check_pages(report):
 
 
 def main():
-    report = markdown.Report()
+    report = Report()
     check_functions(report)
     check_fields(report)
     check_exit_codes(report)

@@ -11,27 +11,15 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir))
+from tap import Report
+
 ROOT = sys.argv[1]
 GENERATOR = os.path.join(ROOT, "lib", "policy", "generate_diagnostics.py")
 REGISTRY = os.path.join(ROOT, "docs", "diagnostics.json")
 
-count = 0
-failed = 0
-
-
-def ok(passed, what, detail=""):
-    global count, failed
-    count += 1
-    failed += 0 if passed else 1
-    print("%s %d - %s" % ("ok" if passed else "not ok", count, what))
-    if not passed:
-        print("\n".join("# " + line for line in detail.splitlines()))
-
-
-def skip(what, why):
-    global count
-    count += 1
-    print("ok %d - %s # SKIP %s" % (count, what, why))
+report = Report()
+ok = report.ok
 
 
 def generate(path, form):
@@ -62,7 +50,7 @@ def main():
         ok(code == 0 and done.returncode == 0 and b"ADM" in done.stdout, "scdoc takes admit-diagnostics(7)",
            err + done.stderr.decode())
     else:
-        skip("scdoc takes admit-diagnostics(7)", "scdoc is not here")
+        report.skip("scdoc takes admit-diagnostics(7)", "scdoc is not here")
     with tempfile.TemporaryDirectory() as folder:
         refused(folder, "a number twice", lambda e: e[1].update(id=e[0]["id"]), "is taken")
         refused(folder, "a word twice", lambda e: e[1].update(name=e[0]["name"]), "is taken")
@@ -81,8 +69,7 @@ def main():
             file.write('{"diagnostics": [{"id": "ADM-D-101", "id": "ADM-D-101"}]}')
         code, _, err = generate(broken, "rows")
         ok(code == 1 and "twice" in err, "refused: a member twice", err)
-    print("1..%d" % count)
-    return 1 if failed else 0
+    report.end()
 
 
-sys.exit(main())
+main()

@@ -10,20 +10,14 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir))
+from tap import Report
+
 ADMIT, FOLDER = sys.argv[1:]
 POLICIES = sorted(name for name in os.listdir(FOLDER) if name.endswith(".json") and name != "limits.json")
 
-count = 0
-failed = 0
-
-
-def ok(passed, what, detail=""):
-    global count, failed
-    count += 1
-    failed += 0 if passed else 1
-    print("%s %d - %s" % ("ok" if passed else "not ok", count, what))
-    if not passed:
-        print("\n".join("# " + line for line in detail.splitlines()))
+report = Report()
+ok = report.ok
 
 
 def admit(*arguments):
@@ -116,8 +110,7 @@ def main():
         for name in POLICIES:
             check_policy(folder, name)
         check_table(folder)
-    print("1..%d" % count)
-    return 1 if failed else 0
+    report.end()
 
 
-sys.exit(main())
+main()

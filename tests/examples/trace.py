@@ -9,6 +9,9 @@ import os
 import subprocess
 import sys
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir))
+from tap import Report
+
 FOLDER = sys.argv[1]
 SAMPLE = os.path.join(FOLDER, "sample-azure-style.csv")
 BURST = range(1600, 1660)
@@ -22,15 +25,8 @@ INPUT_FACTS = [("mean", 1154.7, 0.04), (0.01, 29, 0.25), (0.10, 207, 0.05), (0.2
 OUTPUT_FACTS = [("mean", 211.0, 0.04), (0.01, 16, 0.25), (0.10, 54, 0.05), (0.25, 85, 0.05), (0.50, 129, 0.05),
                 (0.75, 395, 0.03), (0.90, 424, 0.03), (0.99, 601, 0.03), (0.999, 954, 0.05)]
 
-count = 0
-failed = 0
-
-
-def ok(passed, what):
-    global count, failed
-    count += 1
-    failed += 0 if passed else 1
-    print("%s %d - %s" % ("ok" if passed else "not ok", count, what))
+report = Report()
+ok = report.ok
 
 
 def ticks(stamp):
@@ -77,8 +73,7 @@ def main():
     ok(max(int(row["ContextTokens"]) for row in rows) <= 14050, "no input is longer than the longest of the public trace")
     ok(1 <= min(int(row["GeneratedTokens"]) for row in rows) <= max(int(row["GeneratedTokens"]) for row in rows) <= 1000,
        "output lengths from 1 to 1000")
-    print("1..%d" % count)
-    return 1 if failed else 0
+    report.end()
 
 
-sys.exit(main())
+main()

@@ -13,6 +13,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir))
+from tap import Report
+
 ADMIT, ROOT = sys.argv[1:]
 
 try:
@@ -41,17 +44,8 @@ BEYOND = {
 # Mutations are written by a program, so only relations between places of the document are left.
 RELATIONS = ("rate", "operator", "unit", "unknown_rule", "duplicate_rule_id")
 
-count = 0
-failed = 0
-
-
-def ok(passed, what, detail=""):
-    global count, failed
-    count += 1
-    failed += 0 if passed else 1
-    print("%s %d - %s" % ("ok" if passed else "not ok", count, what))
-    if not passed:
-        print("\n".join("# " + line for line in detail.splitlines()[:40]))
+report = Report()
+ok = report.ok
 
 
 def validator(document):
@@ -259,5 +253,4 @@ def run(folder):
 
 with tempfile.TemporaryDirectory() as scratch:
     run(scratch)
-print("1..%d" % count)
-sys.exit(1 if failed else 0)
+report.end()
