@@ -133,7 +133,7 @@ comma_locale() {
             return 0
         fi
     fi
-    run_tests locale release --no-suite install --no-suite docs --no-suite lint --no-suite bench --no-suite bindings \
+    run_tests locale release --no-suite install --no-suite docs --no-suite lint --no-suite bench --no-suite mutants --no-suite bindings \
         --wrapper "env LOCPATH=$locales ADMIT_TEST_LOCALE=$name LC_ALL=$name LD_PRELOAD=$base/release/tests/locale/force-locale.so"
 }
 
@@ -144,7 +144,7 @@ asan() {
     UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
     export ASAN_OPTIONS UBSAN_OPTIONS
     build asan --buildtype=debugoptimized -Db_sanitize=address,undefined || return 0
-    run_tests asan asan --no-suite install --no-suite docs --no-suite lint --no-suite bindings
+    run_tests asan asan --no-suite install --no-suite docs --no-suite lint --no-suite mutants --no-suite bindings
 }
 
 tsan() {

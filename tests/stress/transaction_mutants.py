@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Faults planted in the headers of transactions, one at a time: a test must find each, and the headers as they are must pass.
+
+    transaction_mutants.py SOURCE_ROOT COMPILER...          TAP on standard output
+
+A mutant that makes a test wait for ever is found as well: every wait in the algorithm has an end.
+"""
+import os
+import subprocess
+import sys
+import tempfile
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir))
+from tap import Report
+
+ROOT, COMPILER = sys.argv[1], sys.argv[2:]
+HEADERS = ("transaction.h", "transaction_help.h")
+PROGRAMS = {"stops": ["transaction_stops.c"], "histories": ["transaction.c", "linear.c"]}
+
+# (what is wrong, header, text, what stands there instead, the program that finds it)
+MUTANTS = [
+    ("a conditional swap does not look at the status", "transaction_help.h",
+     "active = admi_txn_load(&txn->contexts[context].status) == status;",
+     "active = admi_txn_load(&txn->contexts[context].status) != 0;", "stops"),
+    ("what a helper left is not decided before reuse", "transaction_help.h",
+     """            if (ADMI_TXN_TAG(met) == ADMI_TXN_CONDITIONAL) {
+                admi_txn_decide(txn, met);
+                continue;
+            }
+            ADMI_TXN_AT(clean);""",
+     "            ADMI_TXN_AT(clean);", "stops"),
+    ("a reader trusts an attempt that is not decided", "transaction_help.h",
+     "ADMI_TXN_STATUS_STATE(status) == ADMI_TXN_COMMITTED ? to\n",
+     "ADMI_TXN_STATUS_STATE(status) != ADMI_TXN_ABORTED ? to\n", "stops"),
+    ("a reader takes a free context for an aborted attempt", "transaction_help.h",
+     """        if (ADMI_TXN_STATUS_ATTEMPT(status) == ADMI_TXN_ATTEMPT_OF(met) &&
+            ADMI_TXN_STATUS_STATE(status) != ADMI_TXN_FREE)
+            return""",
+     """        if (ADMI_TXN_STATUS_ATTEMPT(status) == ADMI_TXN_ATTEMPT_OF(met))
+            return""", "stops"),
+    ("a reader does not look whose entry it has read", "transaction_help.h",
+     """        if (ADMI_TXN_STATUS_ATTEMPT(status) == ADMI_TXN_ATTEMPT_OF(met) &&
+            ADMI_TXN_STATUS_STATE(status) != ADMI_TXN_FREE)
+            return""",
+     """        if (ADMI_TXN_STATUS_STATE(status) != ADMI_TXN_FREE)
+            return""", "histories"),
+    ("notes have the number of the attempt before", "transaction.h",
+     "admi_txn_store(&self->status, ADMI_TXN_STATUS(attempt + 1, ADMI_TXN_ABORTED));",
+     "admi_txn_store(&self->status, ADMI_TXN_STATUS(attempt, ADMI_TXN_ABORTED));", "stops"),
+    ("a change of the guard aborts nobody", "transaction.h",
+     "        if (ADMI_TXN_STATUS_STATE(seen) == ADMI_TXN_ACTIVE && (seen & ADMI_TXN_HARD) == 0)\n",
+     "        if (0)\n", "stops"),
+    ("a transaction does not look at the guard", "transaction.h",
+     "    if (end != ADMI_TXN_AGAIN && !admi_txn_is_guarded(txn))\n", "    if (0)\n", "stops"),
+    ("a refusal does not look at the guard", "transaction.h",
+     "    if (end != ADMI_TXN_AGAIN && !admi_txn_is_guarded(txn))\n",
+     "    if (end == ADMI_TXN_DONE && !admi_txn_is_guarded(txn))\n", "histories"),
+    ("a hard refusal does not look at the guard", "transaction.h",
+     "return admi_txn_is_guarded(txn) ? end : ADMI_TXN_STALE;", "return end;", "histories"),
+    ("a hard attempt does not have the guard among its words", "transaction.h",
+     "    admi_txn_store(&self->count, count + 1);",
+     "    for (uint32_t i = 0; i < count; i++) {\n"
+     "        admi_txn_store(&self->entries[i].word, admi_txn_load(&self->entries[i + 1].word));\n"
+     "        admi_txn_store(&self->entries[i].from, admi_txn_load(&self->entries[i + 1].from));\n"
+     "        admi_txn_store(&self->entries[i].to, admi_txn_load(&self->entries[i + 1].to));\n"
+     "    }\n"
+     "    admi_txn_store(&self->count, count);", "stops"),
+    ("an aborted attempt commits", "transaction.h",
+     "        end = ADMI_TXN_AGAIN; /* somebody aborted it */", "        end = ADMI_TXN_DONE;", "histories"),
+    ("a refused attempt leaves its references", "transaction.h",
+     "    admi_txn_take_out(txn, attempt, entered, end == ADMI_TXN_DONE);",
+     "    admi_txn_take_out(txn, attempt, end == ADMI_TXN_DONE ? entered : 0, end == ADMI_TXN_DONE);", "histories"),
+    ("new values are put back after a refusal", "transaction.h",
+     "    admi_txn_take_out(txn, attempt, entered, end == ADMI_TXN_DONE);",
+     "    admi_txn_take_out(txn, attempt, entered, 1);", "histories"),
+    ("an attempt is not aborted by who meets it", "transaction_help.h",
+     "        if (admi_txn_swap(&owner->status, &status, ADMI_TXN_STATUS_TO(status, ADMI_TXN_ABORTED))) {\n",
+     "        if (0) {\n", "stops"),
+    ("nobody looks whose word it is now", "transaction.h",
+     "        if (end != ADMI_TXN_AGAIN && !admi_txn_still(txn, &steps[i]))\n", "        if (0)\n", "stops"),
+    ("a refusal does not look whose word it is now", "transaction.h",
+     "        if (end != ADMI_TXN_AGAIN && !admi_txn_still(txn, &steps[i]))\n",
+     "        if (end == ADMI_TXN_DONE && !admi_txn_still(txn, &steps[i]))\n", "stops"),
+    ("a hard attempt does not look whose word it is", "transaction.h",
+     "        if (!admi_txn_still(txn, step)) /*", "        if (0) /*", "stops"),
+    ("two attempts have one number", "transaction.h",
+     "uint64_t attempt = admi_txn_attempt(txn) + 1;\n        int end;",
+     "uint64_t attempt = admi_txn_attempt(txn);\n        int end;", "histories"),
+]
+
+# Found by the thread sanitizer alone: on most machines every swap is a barrier.
+RELAXED = ["-fsanitize=thread", "-DADMI_TXN_SWAP_ORDER=memory_order_relaxed"]
+
+report = Report()
+
+
+def build(folder, program, name, flags=()):
+    binary = os.path.join(folder, name)
+    include = [os.path.join(folder, "include"), os.path.join(ROOT, "include"), os.path.join(ROOT, "lib")]
+    sources = [os.path.join(ROOT, "tests", "stress", source) for source in PROGRAMS[program]]
+    done = subprocess.run(COMPILER + ["-std=gnu11", "-O1", "-w"] + list(flags) + ["-I" + path for path in include] + sources
+                          + ["-o", binary, "-pthread"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return binary if done.returncode == 0 else None, done.stdout.decode("utf-8", "replace")
+
+
+def run(binary, seed, seconds):
+    """The tests that failed; None: it did not come to an end."""
+    try:
+        done = subprocess.run([binary], env=dict(os.environ, ADMIT_STRESS_SEED=str(seed), ADMIT_STRESS_SCALE="1"), timeout=seconds,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired:
+        return None
+    failed = [line for line in done.stdout.decode().splitlines() if line.startswith("not ok")]
+    return failed or (["it ended with %d" % done.returncode] if done.returncode != 0 else [])
+
+
+def plant(folder, header, text, instead):
+    """False: the text is not there exactly once."""
+    os.makedirs(os.path.join(folder, "include", "state"), exist_ok=True)
+    for name in HEADERS:
+        with open(os.path.join(ROOT, "lib", "state", name), encoding="utf-8") as file:
+            source = file.read()
+        if name == header:
+            if source.count(text) != 1:
+                return False
+            source = source.replace(text, instead)
+        with open(os.path.join(folder, "include", "state", name), "w", encoding="utf-8") as file:
+            file.write(source)
+    return True
+
+
+def found(folder, program, flags=()):
+    """By chance, so several times; every time when the schedule is made for it."""
+    binary, output = build(folder, program, program, flags)
+    if binary is None:
+        return False, output
+    for seed in range(1, 7):
+        failed = run(binary, seed, 10)
+        if failed is None:
+            return True, "it does not end"
+        if failed:
+            return True, failed[0]
+    return False, "all tests passed, six times"
+
+
+with tempfile.TemporaryDirectory() as scratch:
+    for what, header, text, instead, program in MUTANTS:
+        mutant = os.path.join(scratch, "%d" % report.count)
+        if not plant(mutant, header, text, instead):
+            report.ok(False, what, "its place is not in %s exactly once" % header)
+            continue
+        caught, how = found(mutant, program)
+        report.ok(caught, "found: " + what, how)
+        if caught:
+            print("# by: " + how)
+    sound = os.path.join(scratch, "sound")
+    plant(sound, None, None, None)
+    for program in sorted(PROGRAMS):
+        binary, output = build(sound, program, program)
+        failed = [output] if binary is None else run(binary, 1, 300)
+        report.ok(failed == [], "no fault, and %s finds none" % program, str(failed))
+    what = "found: swaps order nothing"
+    binary, output = build(sound, "stops", "sanitized", RELAXED[:1])
+    if binary is None or run(binary, 1, 300) != []:
+        report.skip(what, "the thread sanitizer does not work here")
+    else:
+        caught, how = found(sound, "stops", RELAXED)
+        report.ok(caught, what, how)
+report.end()
