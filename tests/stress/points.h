@@ -30,7 +30,9 @@
     X(before_publish)                                                                              \
     X(marked_bound)                                                                                \
     X(looked_below)                                                                                \
-    X(lowering)
+    X(lowering)                                                                                    \
+    X(planned_claim)                                                                               \
+    X(planned_line)
 
 #define POINT_ENUM(name) name,
 #define POINT_TEXT(name) #name,

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Faults planted in the headers of transactions, one at a time: a test must find each, and the headers as they are must pass.
+"""Faults planted in lock-free code, one at a time: a test must find each, and the code as it is must pass.
 
-    transaction_mutants.py SOURCE_ROOT COMPILER...          TAP on standard output
+    mutants.py SOURCE_ROOT COMPILER...          TAP on standard output
 
 A mutant that makes a test wait for ever is found as well: every wait in the algorithm has an end.
 """
@@ -15,10 +15,14 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pard
 from tap import Report
 
 ROOT, COMPILER = sys.argv[1], sys.argv[2:]
-HEADERS = ("transaction.h", "transaction_help.h")
-PROGRAMS = {"stops": ["transaction_stops.c"], "histories": ["transaction.c", "linear.c"]}
+# Of lib/state: where faults are planted. The programs include them, the sources too.
+FILES = ("transaction.h", "transaction_help.h", "memory_word.h", "memory_deadline.c", "memory_index.c", "memory_line.c")
+PROGRAMS = {"stops": ["transaction_stops.c"], "histories": ["transaction.c", "linear.c"],
+            "deadlines": ["memory_deadlines.c"], "lines": ["memory_lines.c"]}
+# What lines stand on: keys and hashes.
+LIBRARY = ["lib/state/table.c", "lib/base/hash.c", "lib/base/memory.c", "lib/base/names.c"]
 
-# (what is wrong, header, text, what stands there instead, the program that finds it)
+# (what is wrong, file, text, what stands there instead, the program that finds it)
 MUTANTS = [
     ("a conditional swap does not look at the status", "transaction_help.h",
      "active = admi_txn_load(&txn->contexts[context].status) == status;",
@@ -87,6 +91,48 @@ MUTANTS = [
     ("two attempts have one number", "transaction.h",
      "uint64_t attempt = admi_txn_attempt(txn) + 1;\n        int end;",
      "uint64_t attempt = admi_txn_attempt(txn);\n        int end;", "histories"),
+    ("a raise does not mark its bound", "memory_deadline.c",
+     "uint64_t marked = MEMORY_BOUND_TIME(met) | (txn->self + 1);", "uint64_t marked = met;", "deadlines"),
+    ("the mark of a raise is everybody's", "memory_deadline.c",
+     "uint64_t marked = MEMORY_BOUND_TIME(met) | (txn->self + 1);",
+     "uint64_t marked = MEMORY_BOUND_TIME(met) | 1;", "deadlines"),
+    ("a deadline leaves the mark of a raise", "memory_deadline.c",
+     "        if (met == wanted)\n", "        if (MEMORY_BOUND_TIME(met) == wanted)\n", "deadlines"),
+    ("only the first bound is looked at", "memory_deadline.c",
+     "    for (uint64_t level = 0; level < deadlines->levels; level++) {\n        place /=",
+     "    for (uint64_t level = 0; level < 1; level++) {\n        place /=", "deadlines"),
+    ("a step does not look at the generation", "memory_word.h",
+     "    return step->hold == 0 ||\n", "    return 1 || step->hold == 0 ||\n", "lines"),
+    ("a line that is pinned is evicted", "memory_line.c",
+     "if (MEMORY_HOLD_PINS(hold) > 0 || !plan_values(", "if (!plan_values(", "lines"),
+    ("a line is evicted whatever it holds", "memory_line.c",
+     "        if (tag != MEMORY_TAG_NONE && !idle->is_idle(idle->self, tag, value))\n            return false;\n",
+     "", "lines"),
+    ("an evicted line keeps its generation", "memory_line.c",
+     "hold, MEMORY_HOLD_OF(MEMORY_HOLD_GENERATION(hold) + 1, 0));",
+     "hold, MEMORY_HOLD_OF(MEMORY_HOLD_GENERATION(hold), 0));", "lines"),
+    ("a line is made without changing versions", "memory_line.c",
+     "(versions[b] + 1) & ADMI_TXN_VALUE_MAX", "versions[b]", "lines"),
+    ("a word is taken away unseen", "memory_line.c",
+     "        hold = MEMORY_HOLD_OF(MEMORY_HOLD_GENERATION(hold) + 1, MEMORY_HOLD_ORDINAL(hold));\n", "", "lines"),
+    ("a pinned line's word is taken away", "memory_line.c",
+     "    if (MEMORY_HOLD_PINS(at->hold) > 0)\n        return false;\n", "", "lines"),
+    ("a word is claimed although a line came behind it", "memory_line.c",
+     "    plan_set(&plan, txn, &line->hold, at->hold, hold);\n",
+     "    if (before == MEMORY_TAG_NONE || at->hold != admi_memory_read(txn, &line->hold))\n"
+     "        plan_set(&plan, txn, &line->hold, at->hold, hold);\n", "lines"),
+    ("the next line of a partition does not pin the one before", "memory_line.c",
+     "    if (at->lines > 0)\n        plan_units(", "    if (0)\n        plan_units(", "lines"),
+    ("a line is found that is in no index", "memory_index.c",
+     " || admi_memory_read(txn, entry) != value)", ")", "lines"),
+    ("a value is not found while its line changes", "memory_line.c",
+     """        found = tag_find(lines, txn, tag, out);
+        if (!is_same(txn, out))
+            continue; /* whose tags were that? Once more */
+""", """        found = tag_find(lines, txn, tag, out);
+        if (!is_same(txn, out))
+            found = false;
+""", "lines"),
 ]
 
 # Found by the thread sanitizer alone: on most machines every swap is a barrier.
@@ -99,8 +145,10 @@ def build(folder, program, name, flags=()):
     binary = os.path.join(folder, name)
     include = [os.path.join(folder, "include"), os.path.join(ROOT, "include"), os.path.join(ROOT, "lib")]
     sources = [os.path.join(ROOT, "tests", "stress", source) for source in PROGRAMS[program]]
+    if program == "lines":
+        sources += [os.path.join(ROOT, source) for source in LIBRARY]
     done = subprocess.run(COMPILER + ["-std=gnu11", "-O1", "-w"] + list(flags) + ["-I" + path for path in include] + sources
-                          + ["-o", binary, "-pthread"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                          + ["-o", binary, "-pthread", "-lxxhash"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     return binary if done.returncode == 0 else None, done.stdout.decode("utf-8", "replace")
 
 
@@ -115,13 +163,13 @@ def run(binary, seed, seconds):
     return failed or (["it ended with %d" % done.returncode] if done.returncode != 0 else [])
 
 
-def plant(folder, header, text, instead):
+def plant(folder, place, text, instead):
     """False: the text is not there exactly once."""
     os.makedirs(os.path.join(folder, "include", "state"), exist_ok=True)
-    for name in HEADERS:
+    for name in FILES:
         with open(os.path.join(ROOT, "lib", "state", name), encoding="utf-8") as file:
             source = file.read()
-        if name == header:
+        if name == place:
             if source.count(text) != 1:
                 return False
             source = source.replace(text, instead)
@@ -145,10 +193,10 @@ def found(folder, program, flags=()):
 
 
 with tempfile.TemporaryDirectory() as scratch:
-    for what, header, text, instead, program in MUTANTS:
+    for what, place, text, instead, program in MUTANTS:
         mutant = os.path.join(scratch, "%d" % report.count)
-        if not plant(mutant, header, text, instead):
-            report.ok(False, what, "its place is not in %s exactly once" % header)
+        if not plant(mutant, place, text, instead):
+            report.ok(False, what, "its place is not in %s exactly once" % place)
             continue
         caught, how = found(mutant, program)
         report.ok(caught, "found: " + what, how)
