@@ -54,6 +54,9 @@ struct adm_class {
     uint64_t per_ns;
     uint64_t max_partitions; /* of the rule; 0: only the backend's own bound */
     uint64_t handle;         /* out: the backend's name of the class, non-zero */
+    uint64_t group;          /* rules of one group are asked for together, with the same partition:
+                                a backend may keep their state side by side. A hint, 0: none; it
+                                does not belong to the identity of the state */
 };
 
 #define ADM_CLASS_F_SHADOW      1u /* state in a region of its own, never touching the other */

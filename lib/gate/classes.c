@@ -2,6 +2,7 @@
 /* The classes of a snapshot, written for the backend and put in force there. */
 #include "base/memory.h"
 #include "gate/gate.h"
+#include "policy/hashing.h"
 
 static uint64_t identity_bytes(const struct adm_gate *gate, const struct admi_rule *rule)
 {
@@ -63,8 +64,28 @@ static bool same_when_before(const struct admi_rule *rule, uint32_t i)
     return false;
 }
 
-static struct adm_class class_of(const struct admi_rule *rule, struct adm_bytes identity,
-                                 struct adm_bytes origin, const struct admi_numbers *numbers)
+/* The same for rules of this namespace that match the same requests and split them the same way;
+ * shadow state is apart. By names and texts: a later policy version, or another process, groups the
+ * same rules. */
+static uint64_t group_of(const struct adm_gate *gate, const struct adm_policy *policy,
+                         const struct admi_rule *rule)
+{
+    const struct adm_bytes name_space = { gate->name_space, gate->name_space_length };
+    uint64_t hash = admi_policy_match_hash(policy, rule->index);
+
+    hash = admi_policy_mix(hash, admi_policy_hash(name_space));
+    hash = admi_policy_mix(hash, rule->shadow);
+    hash = admi_policy_mix(hash, policy->shard_key != ADMI_NO_KEY
+                                     ? admi_policy_hash(policy->keys[policy->shard_key])
+                                     : 0);
+    for (uint32_t i = 0; i < rule->partition_count; i++)
+        hash = admi_policy_mix(hash, admi_policy_hash(policy->keys[rule->partition_keys[i]]));
+    return hash == 0 ? 1 : hash;
+}
+
+static struct adm_class class_of(const struct admi_rule *rule, uint64_t group,
+                                 struct adm_bytes identity, struct adm_bytes origin,
+                                 const struct admi_numbers *numbers)
 {
     struct adm_class c = { 0 };
 
@@ -76,6 +97,7 @@ static struct adm_class class_of(const struct admi_rule *rule, struct adm_bytes 
     c.rule = identity;
     c.origin = origin;
     c.max_partitions = rule->max_partitions;
+    c.group = group;
     if (c.kind == ADM_KIND_BUCKET) {
         c.capacity = numbers->capacity;
         c.refill = numbers->refill;
@@ -92,12 +114,13 @@ static uint64_t write_classes_of(const struct adm_gate *gate, const struct admi_
     const struct admi_bound_rule *bound = &snapshot->rules[r];
     const struct adm_bytes none = { NULL, 0 };
     struct adm_bytes identity;
-    uint64_t count = 0;
+    uint64_t count = 0, group;
 
     if (!admi_rule_has_state(rule))
         return 0;
+    group = group_of(gate, snapshot->policy, rule);
     identity = write_identity(gate, rule, at);
-    classes[count] = class_of(rule, identity, write_origin('r', none, at), &rule->numbers);
+    classes[count] = class_of(rule, group, identity, write_origin('r', none, at), &rule->numbers);
     classes[count++].handle = (uint64_t)(bound->class_handles - snapshot->handles);
     if (rule->type != ADMI_TOKEN_BUCKET)
         return count;
@@ -106,7 +129,8 @@ static uint64_t write_classes_of(const struct adm_gate *gate, const struct admi_
 
         if (o->off || same_when_before(rule, i))
             continue;
-        classes[count] = class_of(rule, identity, write_origin('o', o->origin, at), &o->numbers);
+        classes[count] =
+            class_of(rule, group, identity, write_origin('o', o->origin, at), &o->numbers);
         classes[count++].handle = (uint64_t)(bound->class_handles + 1 + i - snapshot->handles);
     }
     for (uint64_t e = 0; bound->entry_handles != NULL && e < bound->table->entry_count; e++) {
@@ -114,8 +138,8 @@ static uint64_t write_classes_of(const struct adm_gate *gate, const struct admi_
 
         if (entry->off)
             continue;
-        classes[count] =
-            class_of(rule, identity, write_origin('e', entry->key, at), &bound->entry_numbers[e]);
+        classes[count] = class_of(rule, group, identity, write_origin('e', entry->key, at),
+                                  &bound->entry_numbers[e]);
         classes[count++].handle = (uint64_t)(bound->entry_handles + e - snapshot->handles);
     }
     return count;

@@ -58,14 +58,17 @@ static bool make_groups(struct builder *b, uint32_t *group_of)
     uint64_t mask = power_of_two(2 * (uint64_t)rules) - 1;
     uint32_t *slots = admi_arena_allocate(b->scratch, mask + 1, sizeof *slots);
     struct adm_bytes *texts = admi_arena_allocate(b->scratch, rules, sizeof *texts);
-    if (slots == NULL || texts == NULL)
+    uint64_t *hashes = admi_arena_allocate(b->arena, rules, sizeof *hashes);
+    if (slots == NULL || texts == NULL || hashes == NULL)
         return false;
+    b->index->hashes = hashes;
     for (uint32_t i = 0; i < rules; i++) {
         const struct admi_match *match = &b->policy->rules[i].match;
         struct adm_bytes text = admi_match_canonical(b->scratch, b->policy->keys, match);
         if (text.data == NULL)
             return false;
-        uint64_t at = admi_policy_hash(text) & mask;
+        hashes[i] = admi_policy_hash(text);
+        uint64_t at = hashes[i] & mask;
         while (slots[at] != 0 && !admi_bytes_equal(texts[slots[at] - 1], text))
             at = (at + 1) & mask;
         if (slots[at] == 0) {
@@ -450,4 +453,9 @@ const struct admi_match_index *admi_match_index_build(const struct adm_policy *p
         !make_slots(&b) || !make_keys(&b))
         return NULL;
     return b.index;
+}
+
+uint64_t admi_policy_match_hash(const struct adm_policy *policy, uint32_t rule)
+{
+    return policy->match_index->hashes[rule];
 }

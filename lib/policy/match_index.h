@@ -45,6 +45,7 @@ struct admi_match_pair {
 struct admi_match_index {
     const struct admi_match_group *groups;
     const uint32_t *rules;
+    const uint64_t *hashes;  /* by rule: of its match's canonical text */
     const uint32_t *members; /* groups */
     const struct admi_match_slot *slots;
     uint64_t slot_mask;

@@ -154,6 +154,9 @@ struct admi_matched {
 void admi_policy_match(const struct adm_policy *policy, const struct adm_bytes *values,
                        struct admi_matched *out);
 
+/* The same for rules whose matches say the same, in every process. */
+uint64_t admi_policy_match_hash(const struct adm_policy *policy, uint32_t rule);
+
 /* Next matching rule with index >= from, or UINT32_MAX. */
 uint32_t admi_matched_next(const struct admi_matched *matched, uint32_t from);
 bool admi_matched_has(const struct admi_matched *matched, uint32_t rule);

@@ -76,7 +76,7 @@ AT(adm_decision, reserved0, 220);
 AT(adm_decision, reserved, 224);
 AT(adm_decision, names, 256);
 
-SIZE(adm_class, 80);
+SIZE(adm_class, 88);
 AT(adm_class, kind, 0);
 AT(adm_class, flags, 4);
 AT(adm_class, rule, 8);
@@ -86,6 +86,7 @@ AT(adm_class, refill, 48);
 AT(adm_class, per_ns, 56);
 AT(adm_class, max_partitions, 64);
 AT(adm_class, handle, 72);
+AT(adm_class, group, 80);
 
 SIZE(adm_replica_scope, 24);
 AT(adm_replica_scope, scope, 0);

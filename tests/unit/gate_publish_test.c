@@ -477,6 +477,83 @@ START_TEST(L9_calls_without_a_policy_or_a_version_are_refused)
 }
 END_TEST
 
+/* ---- groups ---- */
+
+#define GROUPED(id, more)                                                                          \
+    "{\"id\":\"" id "\",\"type\":\"concurrency\",\"limit\":9,\"lease_ttl\":\"60s\"," more "}"
+
+static struct {
+    uint64_t group[8];
+    uint64_t count;
+} seen;
+
+static void see_groups(struct relay *relay, struct adm_op *op, adm_status *status)
+{
+    (void)relay;
+    (void)status;
+    if (op->kind != ADM_OP_PUT_CLASSES)
+        return;
+    seen.count = op->args.classes->class_count;
+    ck_assert_uint_le(seen.count, 8);
+    for (uint64_t i = 0; i < seen.count; i++)
+        seen.group[i] = op->args.classes->classes[i].group;
+}
+
+START_TEST(rules_that_match_and_split_alike_share_a_group_and_no_others)
+{
+    uint64_t first;
+
+    fixture_open(&f, POLICY("v1", HELD));
+    f.relay.twist = see_groups;
+    publish(&f,
+            POLICY(
+                "v2",
+                GROUPED("a",
+                        "\"match\":{\"m\":[\"x\",\"y\"],\"n\":\"z\"},"
+                        "\"partition_by\":[\"k\",\"l\"]") "," GROUPED("b",
+                                                                      "\"match\":{\"n\":\"z\","
+                                                                      "\"m\":[\"y\",\"x\"]},"
+                                                                      "\"partition_by\":[\"k\","
+                                                                      "\"l\"]") "," GROUPED("c",
+                                                                                            "\"matc"
+                                                                                            "h\":{"
+                                                                                            "\"m\":"
+                                                                                            "[\"x\""
+                                                                                            ",\"y\""
+                                                                                            "],"
+                                                                                            "\"n\":"
+                                                                                            "\"z\"}"
+                                                                                            ","
+                                                                                            "\"part"
+                                                                                            "ition_"
+                                                                                            "by\":["
+                                                                                            "\"l\","
+                                                                                            "\"k\""
+                                                                                            "]") "," GROUPED("d",
+                                                                                                             "\"match\":{\"m\":[\"x\",\"y\"],\"n\":\"z\"},"
+                                                                                                             "\"partition_by\":[\"k\"]") "," GROUPED("e",
+                                                                                                                                                     "\"match\":{\"m\":[\"x\",\"y\"]},"
+                                                                                                                                                     "\"partition_by\":[\"k\",\"l\"]") "," GROUPED("f",
+                                                                                                                                                                                                   "\"match\":{\"m\":[\"x\",\"y\"],\"n\":\"z\"},"
+                                                                                                                                                                                                   "\"partition_by\":[\"k\",\"l\"],\"mode\":\"shadow\"")));
+    ck_assert_uint_eq(seen.count, 6);
+    ck_assert_uint_ne(seen.group[0], 0);
+    ck_assert_uint_eq(seen.group[0], seen.group[1]);
+    for (uint64_t i = 2; i < seen.count; i++)
+        for (uint64_t k = 1; k < i; k++)
+            ck_assert_uint_ne(seen.group[i], seen.group[k]);
+    first = seen.group[0];
+    publish(&f, "{\"version\":\"v3\",\"shard_by\":\"k\",\"rules\":[" GROUPED(
+                    "a", "\"match\":{\"m\":[\"x\",\"y\"],\"n\":\"z\"},"
+                         "\"partition_by\":[\"k\",\"l\"]") "]}");
+    ck_assert_uint_ne(seen.group[0], first);
+    publish(&f, POLICY("v4", HELD "," GROUPED("g", "\"match\":{\"m\":[\"x\",\"y\"],\"n\":\"z\"},"
+                                                   "\"partition_by\":[\"k\",\"l\"]")));
+    ck_assert_uint_eq(seen.group[1], first); /* another version, other key slots */
+    fixture_close(&f);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
@@ -498,6 +575,7 @@ int main(void)
         L9_counts_of_concurrency_do_not_split_by_table_entry,
         L9_a_thousand_publishes_under_readers_are_atomic_and_freed,
         L9_calls_without_a_policy_or_a_version_are_refused,
+        rules_that_match_and_split_alike_share_a_group_and_no_others,
     };
 
     return RUN_TESTS("gate publish", tests);
