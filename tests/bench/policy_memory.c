@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define DOCUMENT_BYTES ((size_t)1 << 20)
-#define PEAK_MAX ((int64_t)16 << 20)
+#define PEAK_MAX       ((int64_t)16 << 20)
 
 static unsigned number, failed;
 
@@ -30,8 +30,8 @@ static void measure(const char *what, const struct text *text, int want)
     int64_t before = malloc_count_now().bytes;
 
     malloc_count_reset_peak();
-    adm_status status = adm_policy_load((struct adm_bytes){ text->bytes, text->length }, NULL,
-                                        &policy, &findings);
+    adm_status status =
+        adm_policy_load((struct adm_bytes){ text->bytes, text->length }, NULL, &policy, &findings);
     int64_t peak = malloc_count_now().peak - before;
     int64_t kept = malloc_count_now().bytes - before;
 
@@ -41,8 +41,7 @@ static void measure(const char *what, const struct text *text, int want)
 
     snprintf(detail, sizeof detail, "%zu bytes, peak %.2f MiB, kept %.2f MiB", text->length,
              (double)peak / (1 << 20), (double)kept / (1 << 20));
-    ok(status == (want ? ADM_OK : ADM_E_POLICY_INVALID), what,
-       want ? "is accepted" : "is refused");
+    ok(status == (want ? ADM_OK : ADM_E_POLICY_INVALID), what, want ? "is accepted" : "is refused");
     ok(peak > 0 && peak <= PEAK_MAX, what, detail);
     snprintf(detail, sizeof detail, "%lld bytes are not given back", (long long)left);
     ok(left == 0, what, detail);

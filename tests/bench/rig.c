@@ -92,26 +92,17 @@ static void add_descriptor(struct rig *rig, unsigned i, const char *key, const c
         die("the key %s cannot be interned", key);
 }
 
-void rig_open(struct rig *rig, const char *policy, size_t length, struct adm_clock clock,
-              struct adm_allocator allocator)
+static void open_gate(struct rig *rig, const char *policy, size_t length,
+                      struct adm_gate_options *options)
 {
-    struct adm_gate_options options = { .size = sizeof options };
-    struct adm_plain_options plain = { .size = sizeof plain };
     adm_status status =
-        adm_policy_load((struct adm_bytes){ policy, length }, NULL, &options.policy, NULL);
+        adm_policy_load((struct adm_bytes){ policy, length }, NULL, &options->policy, NULL);
 
-    *rig = (struct rig){ .allocator = allocator };
-    options.clock = clock;
-    options.allocator = allocator;
-    if (allocator.allocate != NULL)
-        plain.allocator = &rig->allocator;
     if (status == ADM_OK)
-        status = adm_plain_open(&plain, &options.backend);
-    if (status == ADM_OK)
-        status = adm_gate_new(&options, &rig->gate);
+        status = adm_gate_new(options, &rig->gate);
     if (status != ADM_OK)
         die("no gate: %s", adm_status_text(status));
-    adm_policy_unref(options.policy);
+    adm_policy_unref(options->policy);
     add_descriptor(rig, 0, "t", "acme");
     add_descriptor(rig, 1, "p", "pool-a");
     add_descriptor(rig, 2, "m", "llm");
@@ -120,6 +111,30 @@ void rig_open(struct rig *rig, const char *policy, size_t length, struct adm_clo
     rig->request.descriptor_count = 3;
     rig->request.cost = 1;
     rig->decision.size = sizeof rig->decision;
+}
+
+void rig_open(struct rig *rig, const char *policy, size_t length, struct adm_clock clock,
+              struct adm_allocator allocator)
+{
+    struct adm_gate_options options = { .size = sizeof options };
+    struct adm_plain_options plain = { .size = sizeof plain };
+
+    *rig = (struct rig){ .allocator = allocator };
+    options.clock = clock;
+    options.allocator = allocator;
+    if (allocator.allocate != NULL)
+        plain.allocator = &rig->allocator;
+    if (adm_plain_open(&plain, &options.backend) != ADM_OK)
+        die("no backend");
+    open_gate(rig, policy, length, &options);
+}
+
+void rig_open_on(struct rig *rig, const char *policy, size_t length, struct adm_backend backend)
+{
+    struct adm_gate_options options = { .size = sizeof options, .backend = backend };
+
+    *rig = (struct rig){ .gate = NULL };
+    open_gate(rig, policy, length, &options);
 }
 
 void rig_close(struct rig *rig)

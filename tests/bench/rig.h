@@ -39,6 +39,8 @@ struct rig {
 /* A gate on plain, and a request with interned keys. Ends the program when something fails. */
 void rig_open(struct rig *rig, const char *policy, size_t length, struct adm_clock clock,
               struct adm_allocator allocator);
+/* The same on a backend of the caller's, with the system's clock and malloc. */
+void rig_open_on(struct rig *rig, const char *policy, size_t length, struct adm_backend backend);
 void rig_close(struct rig *rig);
 
 /* One admit and its release; ends the program when it is not allowed. */
