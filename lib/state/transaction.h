@@ -38,9 +38,10 @@
  *
  * One word may be a guard: all transactions need it to be what they were made for, and it changes
  * seldom. They read it and write nothing, so it costs no line transfer; who changes it pays: see
- * admi_txn_change(). All orders are acquire, release or both, but for the two places that the guard
- * needs, which are sequentially consistent. There are no fences of their own, which the thread
- * sanitizer would not understand.
+ * admi_txn_change(). All orders are acquire, release or both, but for two places at which two
+ * threads write one word each and look at the other's: the guard, and a helper that is late. Those
+ * are sequentially consistent. There are no fences of their own, which the thread sanitizer would
+ * not understand.
  */
 #ifndef ADMI_TRANSACTION_H
 #define ADMI_TRANSACTION_H
@@ -61,6 +62,9 @@ static inline void admi_txn_finish_change(const struct admi_txn *txn, uint64_t o
 {
     uint64_t met = ADMI_TXN_WORD_OF(odd);
 
+    /* Who finishes another's change saw it by a load that is not in that order. */
+    if (admi_txn_load_ordered(&txn->words[txn->guard]) != met)
+        return;
     for (uint32_t i = 0; i < txn->context_count; i++) {
         _Atomic uint64_t *status = &txn->contexts[i].status;
         uint64_t seen = atomic_load_explicit(status, memory_order_seq_cst);

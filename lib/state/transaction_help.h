@@ -116,6 +116,20 @@ static inline int admi_txn_swap(_Atomic uint64_t *word, uint64_t *expected, uint
                                                    memory_order_acquire);
 }
 
+/* These have one order, which all threads agree on. Where two threads write one word each and then
+ * look at the other's, acquire and release let both miss it. */
+static inline uint64_t admi_txn_load_ordered(const _Atomic uint64_t *from)
+{
+    return atomic_load_explicit(from, memory_order_seq_cst);
+}
+
+static inline int admi_txn_swap_ordered(_Atomic uint64_t *word, uint64_t *expected,
+                                        uint64_t desired)
+{
+    return atomic_compare_exchange_strong_explicit(word, expected, desired, memory_order_seq_cst,
+                                                   memory_order_acquire);
+}
+
 static inline uint64_t admi_txn_reference(uint64_t attempt, uint32_t context, uint32_t entry)
 {
     return attempt << 18 | (uint64_t)context << 8 | (uint64_t)entry << 2 | ADMI_TXN_REFERENCE;
@@ -151,7 +165,10 @@ static inline void admi_txn_decide(const struct admi_txn *txn, uint64_t met)
     if (admi_txn_load(&by->swap) != ADMI_TXN_ATTEMPT_OF(met))
         return;
     ADMI_TXN_AT(decide);
-    active = admi_txn_load(&txn->contexts[context].status) == status;
+    /* Who met it did so by any load; the argument of admi_txn_clean() needs an ordered one. */
+    if (admi_txn_load_ordered(&txn->words[word]) != met)
+        return;
+    active = admi_txn_load_ordered(&txn->contexts[context].status) == status;
     ADMI_TXN_AT(decided);
     (void)admi_txn_swap(&txn->words[word], &met, active ? to : from);
 }
@@ -275,8 +292,8 @@ static inline uint64_t admi_txn_install(struct admi_txn *txn, uint32_t context, 
             }
             if (met != from) {
                 ADMI_TXN_AT(before_hard_abort);
-                (void)admi_txn_swap(&owner->status, &status,
-                                    ADMI_TXN_STATUS_TO(status, ADMI_TXN_ABORTED));
+                (void)admi_txn_swap_ordered(&owner->status, &status,
+                                            ADMI_TXN_STATUS_TO(status, ADMI_TXN_ABORTED));
                 return 0;
             }
             swap = admi_txn_load(&self->swap) + 1;
@@ -288,20 +305,23 @@ static inline uint64_t admi_txn_install(struct admi_txn *txn, uint32_t context, 
             admi_txn_store(&self->swap_to, reference);
             ADMI_TXN_AT(before_conditional);
             swap = admi_txn_conditional(swap, txn->self);
-            if (admi_txn_swap(&txn->words[word], &expected, swap)) {
+            if (admi_txn_swap_ordered(&txn->words[word], &expected, swap)) {
                 ADMI_TXN_AT(after_conditional);
                 admi_txn_decide(txn, swap);
             }
         }
     }
     ADMI_TXN_AT(before_hard_commit);
-    (void)admi_txn_swap(&owner->status, &status, ADMI_TXN_STATUS_TO(status, ADMI_TXN_COMMITTED));
+    (void)admi_txn_swap_ordered(&owner->status, &status,
+                                ADMI_TXN_STATUS_TO(status, ADMI_TXN_COMMITTED));
     return 0;
 }
 
 /* Take the references of a decided hard attempt out. A conditional word that is met must be decided
  * before the context is used again: whoever is putting it in read the status while it was active,
- * and would leave a reference to an attempt that is over. */
+ * and would leave a reference to an attempt that is over. One that goes in after the word was
+ * looked at here finds the status decided: deciding, looking at the word, putting the conditional
+ * word in and looking at the status have one order. */
 static inline void admi_txn_clean(const struct admi_txn *txn, uint32_t context, uint64_t attempt)
 {
     struct admi_txn_context *owner = &txn->contexts[context];
@@ -312,13 +332,13 @@ static inline void admi_txn_clean(const struct admi_txn *txn, uint32_t context, 
         uint64_t reference = admi_txn_reference(attempt, context, i);
 
         for (;;) {
-            uint64_t status = admi_txn_load(&owner->status);
+            uint64_t status = admi_txn_load_ordered(&owner->status);
             uint64_t met;
 
             if (ADMI_TXN_STATUS_ATTEMPT(status) != attempt ||
                 ADMI_TXN_STATUS_STATE(status) == ADMI_TXN_FREE)
                 return;
-            met = admi_txn_load(&txn->words[word]);
+            met = admi_txn_load_ordered(&txn->words[word]);
             if (ADMI_TXN_TAG(met) == ADMI_TXN_CONDITIONAL) {
                 admi_txn_decide(txn, met);
                 continue;

@@ -25,8 +25,8 @@ LIBRARY = ["lib/state/table.c", "lib/base/hash.c", "lib/base/memory.c", "lib/bas
 # (what is wrong, file, text, what stands there instead, the program that finds it)
 MUTANTS = [
     ("a conditional swap does not look at the status", "transaction_help.h",
-     "active = admi_txn_load(&txn->contexts[context].status) == status;",
-     "active = admi_txn_load(&txn->contexts[context].status) != 0;", "stops"),
+     "active = admi_txn_load_ordered(&txn->contexts[context].status) == status;",
+     "active = admi_txn_load_ordered(&txn->contexts[context].status) != 0;", "stops"),
     ("what a helper left is not decided before reuse", "transaction_help.h",
      """            if (ADMI_TXN_TAG(met) == ADMI_TXN_CONDITIONAL) {
                 admi_txn_decide(txn, met);
