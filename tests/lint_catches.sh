@@ -12,7 +12,7 @@ tree() { # a tree without a fault
     rm -rf "$dir/tree"
     mkdir -p "$dir/tree/lib/base" "$dir/tree/lib/state" "$dir/tree/include/admit" "$dir/tree/examples"
     printf '/* SPDX-License-Identifier: Apache-2.0 */\nvoid *admi_copy(void) { return memcpy() + memset(); }\n' \
-        >"$dir/tree/lib/base/memory.c"
+        >"$dir/tree/lib/base/memory.h"
     printf '/* SPDX-License-Identifier: Apache-2.0 */\n/* printf( is only a word here */\nint a;\n' \
         >"$dir/tree/lib/state/a.c"
     printf '/* SPDX-License-Identifier: Apache-2.0 */\n#include <stdint.h>\n' >"$dir/tree/include/admit/a.h"
@@ -35,10 +35,10 @@ add() { printf "$2\n" >>"$dir/tree/$1"; }
 tree
 expect 0 "a tree without a fault"
 add lib/state/a.c 'void f(void) { memcpy(); }'
-expect 1 "memcpy outside lib/base/memory.c"
-add lib/base/memory.c 'void f(void) { memcpy(); }'
+expect 1 "memcpy outside lib/base/memory.h"
+add lib/base/memory.h 'void f(void) { memcpy(); }'
 expect 1 "one memcpy more than allowed"
-printf '/* SPDX-License-Identifier: Apache-2.0 */\n' >"$dir/tree/lib/base/memory.c"
+printf '/* SPDX-License-Identifier: Apache-2.0 */\n' >"$dir/tree/lib/base/memory.h"
 expect 1 "an allowance that nobody uses"
 for use in 'printf("x");' 'x = time (0);' 'abort();' 'exit(1);' 'x = rand();' 'x = item->valueint;' \
     'cJSON_GetObjectItem(a, "b");' 'x = getenv("A");' 'x = errno;'; do
@@ -51,12 +51,12 @@ add lib/state/a.c 'int snprintf_like(int); int my_exit(int); int runtime(void);'
 expect 0 "words inside other words are other words"
 add lib/state/a.c '#include "gate/gate.h"'
 expect 1 "an arrow up from state to gate"
-add lib/base/memory.c '#include "../policy/ruleset.h"'
+add lib/base/memory.h '#include "../policy/ruleset.h"'
 expect 1 "an arrow up from base, written with dots"
 add lib/state/a.c '#include "base/memory.h"'
 expect 0 "an arrow down"
 add lib/state/a.c '#include <cjson/cJSON.h>'
-add lib/base/memory.c '#include "cJSON.h"'
+add lib/base/memory.h '#include "cJSON.h"'
 expect 1 "two files that include cJSON.h"
 add include/admit/a.h '#include <stdio.h>'
 expect 1 "a public header with stdio.h"

@@ -3,7 +3,6 @@
 #include "base/memory.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static void *allocate_with_malloc(void *self, uint64_t bytes)
 {
@@ -45,21 +44,4 @@ void admi_release(const struct adm_allocator *allocator, void *memory, uint64_t 
     if (count == 0 || bytes == 0)
         count = bytes = 1;
     allocator->release(allocator->self, memory, count * bytes);
-}
-
-void admi_copy(void *to, const void *from, uint64_t bytes)
-{
-    if (bytes > 0)
-        memcpy(to, from, (size_t)bytes);
-}
-
-void admi_clear(void *memory, uint64_t bytes)
-{
-    if (bytes > 0)
-        memset(memory, 0, (size_t)bytes);
-}
-
-int admi_bytes_equal(struct adm_bytes a, struct adm_bytes b)
-{
-    return a.length == b.length && (a.length == 0 || memcmp(a.data, b.data, (size_t)a.length) == 0);
 }

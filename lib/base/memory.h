@@ -3,6 +3,8 @@
 #ifndef ADMI_MEMORY_H
 #define ADMI_MEMORY_H
 
+#include <string.h>
+
 #include <admit/admit.h>
 
 /* malloc and free, for a NULL or empty allocator. */
@@ -18,9 +20,23 @@ void *admi_allocate(const struct adm_allocator *allocator, uint64_t count, uint6
 void admi_release(const struct adm_allocator *allocator, void *memory, uint64_t count,
                   uint64_t bytes);
 
-/* The only places that copy or fill bytes; length 0 with NULL is legal. */
-void admi_copy(void *to, const void *from, uint64_t bytes);
-void admi_clear(void *memory, uint64_t bytes);
-int admi_bytes_equal(struct adm_bytes a, struct adm_bytes b);
+/* The only places that copy or fill bytes; length 0 with NULL is legal. Inline: a constant length
+ * leaves only a few moves. */
+static inline void admi_copy(void *to, const void *from, uint64_t bytes)
+{
+    if (bytes > 0)
+        memcpy(to, from, (size_t)bytes);
+}
+
+static inline void admi_clear(void *memory, uint64_t bytes)
+{
+    if (bytes > 0)
+        memset(memory, 0, (size_t)bytes);
+}
+
+static inline int admi_bytes_equal(struct adm_bytes a, struct adm_bytes b)
+{
+    return a.length == b.length && (a.length == 0 || memcmp(a.data, b.data, (size_t)a.length) == 0);
+}
 
 #endif

@@ -51,6 +51,8 @@ bool admi_memo_read(const uint8_t *memo, uint64_t length, struct adm_decision *d
 
 /* ---- digest ---- */
 
+#define NAMES_MAX (ADM_MAX_DESCRIPTORS > ADM_MAX_AMOUNTS ? ADM_MAX_DESCRIPTORS : ADM_MAX_AMOUNTS)
+
 struct text {
     uint8_t bytes[ADM_MAX_DESCRIPTORS * (ADM_MAX_KEY_BYTES + ADM_MAX_VALUE_BYTES + 4) +
                   ADM_MAX_AMOUNTS * (64 + 10) + 16];
@@ -108,9 +110,8 @@ void admi_attempt_digest(const struct adm_gate *gate, const struct adm_request *
 {
     static const uint8_t no_secret[ADMI_SECRET_BYTES] =
         "attempt digests must be the same in every process";
-    struct adm_bytes
-        names[ADM_MAX_DESCRIPTORS > ADM_MAX_AMOUNTS ? ADM_MAX_DESCRIPTORS : ADM_MAX_AMOUNTS];
-    uint32_t order[ADM_MAX_DESCRIPTORS > ADM_MAX_AMOUNTS ? ADM_MAX_DESCRIPTORS : ADM_MAX_AMOUNTS];
+    struct adm_bytes names[NAMES_MAX] = { { NULL, 0 } };
+    uint32_t order[NAMES_MAX];
     struct text text;
 
     text.used = 0;
