@@ -13,6 +13,7 @@
 
 #include "base/abi.h"
 #include "base/fork_guard.h"
+#include "base/random.h"
 #include "base/threads.h"
 #include "gate/names.h"
 #include "gate/signals.h"
@@ -111,8 +112,7 @@ struct admi_gate_thread {
     struct adm_bytes *values;               /* by value slot; all empty between calls */
     uint64_t value_count;
     struct admi_call *spare; /* saves the pool's lock */
-    uint32_t random_left;
-    uint8_t random[512];
+    struct admi_random_stock random;
 };
 
 struct admi_gate_thread *admi_gate_thread(struct adm_gate *gate);

@@ -26,18 +26,14 @@ bool admi_thread_reserve(struct adm_gate *gate, struct admi_gate_thread *thread,
 adm_status admi_thread_random(struct adm_gate *gate, struct admi_gate_thread *thread,
                               struct adm_id *out)
 {
-    /* A forked child has a copy of these bytes: if it used them, two processes would hand out one
-     * lease id. */
-    if (thread->random_left < sizeof *out || admi_fork_guard_is_child(&gate->fork_guard)) {
-        if (gate->random.fill(gate->random.self, thread->random, sizeof thread->random) != 0)
-            return ADM_E_OS;
-        thread->random_left = sizeof thread->random;
-    }
     do {
-        thread->random_left -= (uint32_t)sizeof *out;
-        admi_copy(out, thread->random + thread->random_left, sizeof *out);
-    } while (out->high == 0 && out->low == 0 && thread->random_left >= sizeof *out);
-    return out->high == 0 && out->low == 0 ? ADM_E_OS : ADM_OK; /* all zero means none */
+        /* A forked child has a copy of the stock: if it used it, two processes would hand out one
+         * lease id. */
+        if (admi_random_draw(&thread->random, &gate->random,
+                             admi_fork_guard_is_child(&gate->fork_guard), out) != 0)
+            return ADM_E_OS;
+    } while ((out->high | out->low) == 0); /* all zero means none */
+    return ADM_OK;
 }
 
 struct admi_snapshot *admi_snapshot_enter(struct adm_gate *gate, struct admi_gate_thread *thread)
