@@ -79,9 +79,9 @@ struct admi_snapshot {
     uint64_t handle_count;
     struct admi_numbers *entry_numbers;
     uint64_t entry_count;
-    uint64_t sequence;     /* of the class set in the backend */
-    uint32_t *slot_of_key; /* by id of adm_gate_key() */
-    uint32_t slot_of_key_count;
+    uint64_t sequence;             /* of the class set in the backend */
+    _Atomic uint32_t *slot_of_key; /* by id of adm_gate_key(): 2 more than the slot; 0: not looked
+                                      up yet, for keys may be interned later than this is built */
     uint32_t labels_id;
     struct adm_bytes *table_keys; /* slots from policy->key_count on */
     struct admi_table **tables;   /* all tables, those of rules that this policy lacks included */

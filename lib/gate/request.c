@@ -73,9 +73,16 @@ adm_status admi_request_check(struct adm_gate *gate, const struct adm_request *r
 static uint32_t slot_of(const struct adm_gate *gate, const struct admi_snapshot *snapshot,
                         const struct adm_descriptor *d)
 {
-    if (d->key_id != 0 && d->key_id <= snapshot->slot_of_key_count)
-        return snapshot->slot_of_key[d->key_id - 1];
-    return admi_snapshot_slot(snapshot, key_of(gate, d));
+    if (d->key_id == 0)
+        return admi_snapshot_slot(snapshot, d->key);
+    _Atomic uint32_t *known = &snapshot->slot_of_key[d->key_id - 1];
+    uint32_t slot = atomic_load_explicit(known, memory_order_relaxed);
+
+    if (slot == 0) {
+        slot = admi_snapshot_slot(snapshot, key_of(gate, d)) + 2; /* ADMI_NO_KEY: 1 */
+        atomic_store_explicit(known, slot, memory_order_relaxed); /* everybody finds the same */
+    }
+    return slot - 2;
 }
 
 /* Keys that the policy knows collide in their slot; the others are compared with each other. */

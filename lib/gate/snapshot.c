@@ -36,8 +36,7 @@ static void snapshot_free(struct admi_snapshot *snapshot)
     admi_release(allocator, snapshot->tables, snapshot->table_count, sizeof(struct admi_table *));
     admi_release(allocator, snapshot->table_keys, snapshot->table_count,
                  sizeof *snapshot->table_keys);
-    admi_release(allocator, snapshot->slot_of_key, snapshot->slot_of_key_count,
-                 sizeof *snapshot->slot_of_key);
+    admi_release(allocator, snapshot->slot_of_key, ADMI_MAX_KEYS, sizeof *snapshot->slot_of_key);
     admi_release(allocator, snapshot->entry_numbers, snapshot->entry_count,
                  sizeof *snapshot->entry_numbers);
     admi_release(allocator, snapshot->handles, snapshot->handle_count, sizeof *snapshot->handles);
@@ -143,8 +142,6 @@ static adm_status bind_names(struct adm_gate *gate, struct admi_snapshot *snapsh
 {
     struct adm_policy *policy = snapshot->policy;
 
-    for (uint32_t i = 0; i < snapshot->slot_of_key_count; i++)
-        snapshot->slot_of_key[i] = admi_snapshot_slot(snapshot, admi_names_get(&gate->keys, i));
     for (uint32_t u = 0; u < ADM_UNIT_FIRST_DECLARED; u++)
         snapshot->unit_of_policy[u] = u;
     for (uint32_t u = 0; u < policy->unit_count; u++) {
@@ -198,8 +195,7 @@ static adm_status fill(struct adm_gate *gate, struct admi_snapshot *snapshot,
     snapshot->tables = admi_allocate(allocator, snapshot->table_count, sizeof(struct admi_table *));
     snapshot->table_keys =
         admi_allocate(allocator, snapshot->table_count, sizeof *snapshot->table_keys);
-    snapshot->slot_of_key =
-        admi_allocate(allocator, snapshot->slot_of_key_count, sizeof *snapshot->slot_of_key);
+    snapshot->slot_of_key = admi_allocate(allocator, ADMI_MAX_KEYS, sizeof *snapshot->slot_of_key);
     if (snapshot->rules == NULL || snapshot->tables == NULL || snapshot->table_keys == NULL ||
         snapshot->slot_of_key == NULL)
         return ADM_E_NOMEM;
@@ -231,7 +227,6 @@ adm_status admi_snapshot_build(struct adm_gate *gate, struct adm_policy *policy,
     snapshot->allocator = &gate->allocator;
     snapshot->policy = adm_policy_ref(policy);
     snapshot->table_count = table_count;
-    snapshot->slot_of_key_count = admi_names_count(&gate->keys);
     for (uint32_t i = 0; i + 1 < sizeof snapshot->table_version && table_version[i] != '\0'; i++)
         snapshot->table_version[i] = table_version[i];
     status = fill(gate, snapshot, tables);
