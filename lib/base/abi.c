@@ -44,13 +44,3 @@ void admi_export(void *to, const void *from, uint32_t known_bytes)
     if (common > sizeof size)
         admi_copy((char *)to + sizeof size, (const char *)from + sizeof size, common - sizeof size);
 }
-
-int admi_all_zero(const void *memory, uint64_t bytes)
-{
-    const unsigned char *at = memory;
-    for (uint64_t i = 0; i < bytes; i++) {
-        if (at[i] != 0)
-            return 0;
-    }
-    return 1;
-}

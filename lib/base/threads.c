@@ -42,10 +42,10 @@ struct cache_entry {
 /* What a thread knows. Only the thread itself ever touches it, so a registry may be freed at any
  * time: its entry stays, matches nothing any more, and makes room when room is needed. */
 struct thread {
-    uint64_t serial; /* of this thread, never reused; 0: not yet given */
-    uint32_t used;   /* entries that are not empty, some perhaps of dead registries */
-    uint32_t callback_depth;
-    bool overflowed; /* it may own blocks that are in no entry */
+    struct admi_thread seen; /* first: what others see of it */
+    uint32_t used;           /* entries that are not empty, some perhaps of dead registries */
+    uint64_t serial;         /* of this thread, never reused; 0: not yet given */
+    bool overflowed;         /* it may own blocks that are in no entry */
     struct cache_entry entries[CACHE_ENTRIES];
 };
 
@@ -318,11 +318,22 @@ static void *find_or_make(struct admi_threads *threads, struct thread *self)
     return block_of(header);
 }
 
+struct admi_thread *admi_this_thread(void)
+{
+    return &this_thread.seen;
+}
+
+void *admi_threads_local_of(struct admi_threads *threads, struct admi_thread *seen)
+{
+    struct thread *self = (struct thread *)(void *)seen;
+    const struct cache_entry *entry = &self->entries[threads->serial % CACHE_ENTRIES];
+    void *block = entry->serial == threads->serial ? entry->block : cached(self, threads->serial);
+    return block != NULL ? block : find_or_make(threads, self);
+}
+
 void *admi_threads_local(struct admi_threads *threads)
 {
-    struct thread *self = &this_thread;
-    void *block = cached(self, threads->serial);
-    return block != NULL ? block : find_or_make(threads, self);
+    return admi_threads_local_of(threads, admi_this_thread());
 }
 
 void admi_threads_each(struct admi_threads *threads, void (*visit)(void *self, void *block),
@@ -346,15 +357,15 @@ void admi_threads_unlock(struct admi_threads *threads)
 
 void admi_enter_callback(void)
 {
-    this_thread.callback_depth++;
+    this_thread.seen.callback_depth++;
 }
 
 void admi_leave_callback(void)
 {
-    this_thread.callback_depth--;
+    this_thread.seen.callback_depth--;
 }
 
 int admi_inside_callback(void)
 {
-    return this_thread.callback_depth > 0;
+    return this_thread.seen.callback_depth > 0;
 }

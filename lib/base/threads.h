@@ -20,8 +20,17 @@ adm_status admi_threads_new(const struct adm_allocator *allocator, uint64_t bloc
 void admi_threads_free(struct admi_threads *threads, void (*release)(void *self, void *block),
                        void *self);
 
+/* The calling thread: what it knows of all registries. For the time of a call, because reaching
+ * thread-local storage from a shared library costs as much as a look-up. */
+struct admi_thread {
+    uint32_t callback_depth; /* it is inside a backend call or an event callback (law K9) */
+};
+struct admi_thread *admi_this_thread(void);
+
 /* This thread's block; NULL: no memory for a new one. */
 void *admi_threads_local(struct admi_threads *threads);
+/* The same for whoever has asked for the thread already. */
+void *admi_threads_local_of(struct admi_threads *threads, struct admi_thread *self);
 
 /* Visit every block ever handed out. Others may be writing to their blocks meanwhile. visit runs
  * under a lock: it must not allocate, nor call into this registry. */
@@ -34,7 +43,7 @@ void admi_threads_each(struct admi_threads *threads, void (*visit)(void *self, v
 void admi_threads_lock(struct admi_threads *threads);
 void admi_threads_unlock(struct admi_threads *threads);
 
-/* Per-thread flag: this thread is inside a backend call or an event callback (law K9). */
+/* The calling thread goes inside, comes out again; is it inside? */
 void admi_enter_callback(void);
 void admi_leave_callback(void);
 int admi_inside_callback(void);

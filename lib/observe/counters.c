@@ -6,7 +6,7 @@
 
 /* Only the owner writes, so no read-modify-write is needed; a reader sees the old or the new value.
  */
-static void add(_Atomic uint64_t *counter, uint64_t by)
+static inline void add(_Atomic uint64_t *counter, uint64_t by)
 {
     uint64_t value = atomic_load_explicit(counter, memory_order_relaxed);
     uint64_t sum = value + by < value ? UINT64_MAX : value + by;
@@ -82,6 +82,22 @@ void admi_count_rule(struct admi_counters *counters, uint32_t slot, enum admi_ru
     struct admi_rule_chunk *chunk = admi_counters_rule_chunk(counters, slot);
     if (chunk != NULL)
         add(&chunk->counts[slot % ADMI_RULES_PER_CHUNK][which], by);
+}
+
+void admi_count_rule_request(struct admi_counters *counters, uint32_t slot,
+                             enum admi_rule_counter which, uint64_t amount)
+{
+    _Static_assert(ADMI_RULE_ADMITTED_UNITS == ADMI_RULE_ADMITTED + 1 &&
+                       ADMI_RULE_DENIED_UNITS == ADMI_RULE_DENIED + 1,
+                   "the amounts are behind the requests");
+    if (counters == NULL || (which != ADMI_RULE_ADMITTED && which != ADMI_RULE_DENIED))
+        return;
+    struct admi_rule_chunk *chunk = admi_counters_rule_chunk(counters, slot);
+    if (chunk == NULL)
+        return;
+    _Atomic uint64_t *counts = &chunk->counts[slot % ADMI_RULES_PER_CHUNK][which];
+    add(&counts[0], 1);
+    add(&counts[1], amount);
 }
 
 void admi_count_decision(struct admi_counters *counters, uint32_t series, uint32_t reason,

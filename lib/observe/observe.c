@@ -58,7 +58,12 @@ void admi_observe_free(struct admi_observe *observe)
 
 struct admi_counters *admi_observe_local(struct admi_observe *observe)
 {
-    struct admi_counters *counters = admi_threads_local(observe->threads);
+    return admi_observe_local_of(observe, admi_this_thread());
+}
+
+struct admi_counters *admi_observe_local_of(struct admi_observe *observe, struct admi_thread *self)
+{
+    struct admi_counters *counters = admi_threads_local_of(observe->threads, self);
     if (counters != NULL && counters->allocator == NULL) {
         counters->allocator = &observe->allocator;
         admi_counters_prepare(counters, admi_intern_count(&observe->rules),

@@ -11,6 +11,7 @@
 #include <admit/metrics.h>
 
 struct admi_observe;
+struct admi_thread;
 struct admi_counters; /* this thread's; from admi_observe_local() */
 
 #define ADMI_MAX_LABELS 4u
@@ -80,6 +81,8 @@ uint32_t admi_observe_series(struct admi_observe *observe, struct admi_counters 
 
 /* This thread's counters; NULL without memory: then count nothing. */
 struct admi_counters *admi_observe_local(struct admi_observe *observe);
+/* The same for whoever has asked for the thread already. */
+struct admi_counters *admi_observe_local_of(struct admi_observe *observe, struct admi_thread *self);
 
 /* All of these accept counters == NULL, and ignore numbers out of range. Wait-free. None allocates
  * for slots and series that existed at the thread's first call, for slots of a later publish, or
@@ -88,6 +91,9 @@ struct admi_counters *admi_observe_local(struct admi_observe *observe);
 void admi_count(struct admi_counters *counters, enum admi_counter which, uint64_t by);
 void admi_count_rule(struct admi_counters *counters, uint32_t slot, enum admi_rule_counter which,
                      uint64_t by);
+/* A request and its amount: which is ADMI_RULE_ADMITTED or ADMI_RULE_DENIED. */
+void admi_count_rule_request(struct admi_counters *counters, uint32_t slot,
+                             enum admi_rule_counter which, uint64_t amount);
 void admi_count_decision(struct admi_counters *counters, uint32_t series, uint32_t reason,
                          uint64_t cost);
 /* ADM_OP_*, ADM_OUTCOME_* */

@@ -14,11 +14,21 @@ static void mark(struct admi_matched *out, uint32_t rule)
     out->words[word] |= UINT64_C(1) << rule % 64;
 }
 
+/* Most matches are one key with one value. */
+static bool holds(const struct admi_match *match, const struct adm_bytes *values)
+{
+    const struct admi_match_entry *entry = match->entries;
+    if (match->entry_count == 1 && !match->has_not && entry->value_count == 1 &&
+        entry->values[0].kind == ADMI_VALUE_EXACT)
+        return admi_bytes_equal(values[entry->key], entry->values[0].text);
+    return admi_match_holds(match, values);
+}
+
 static void visit(const struct admi_match_index *index, uint32_t group,
                   const struct adm_bytes *values, struct admi_matched *out)
 {
     const struct admi_match_group *g = &index->groups[group];
-    if (!admi_match_holds(g->match, values))
+    if (!holds(g->match, values))
         return;
     for (uint32_t i = 0; i < g->rule_count; i++)
         mark(out, index->rules[g->first_rule + i]);
@@ -102,18 +112,9 @@ bool admi_matched_has(const struct admi_matched *matched, uint32_t rule)
            (matched->words[word] >> rule % 64 & 1) != 0;
 }
 
-uint32_t admi_matched_next(const struct admi_matched *matched, uint32_t from)
+uint32_t admi_matched_next_word(const struct admi_matched *matched, uint32_t word)
 {
     const uint32_t summaries = ADMI_MAX_RULES / 64 / 64;
-    uint32_t word = from / 64;
-    if (from >= ADMI_MAX_RULES)
-        return UINT32_MAX;
-    if ((matched->summary[word / 64] >> word % 64 & 1) != 0) {
-        uint64_t rest = matched->words[word] >> from % 64;
-        if (rest != 0)
-            return from + lowest_bit(rest);
-    }
-    word++;
     for (uint32_t i = word / 64; i < summaries; i++, word = i * 64) {
         uint64_t rest = matched->summary[i] >> word % 64;
         if (rest != 0) {

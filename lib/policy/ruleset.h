@@ -157,8 +157,23 @@ void admi_policy_match(const struct adm_policy *policy, const struct adm_bytes *
 /* The same for rules whose matches say the same, in every process. */
 uint64_t admi_policy_match_hash(const struct adm_policy *policy, uint32_t rule);
 
+/* The first matching rule in a word of the bitmap or a later one, or UINT32_MAX. */
+uint32_t admi_matched_next_word(const struct admi_matched *matched, uint32_t word);
+
 /* Next matching rule with index >= from, or UINT32_MAX. */
-uint32_t admi_matched_next(const struct admi_matched *matched, uint32_t from);
+static inline uint32_t admi_matched_next(const struct admi_matched *matched, uint32_t from)
+{
+    uint32_t word = from / 64;
+    if (from >= ADMI_MAX_RULES)
+        return UINT32_MAX;
+    if ((matched->summary[word / 64] >> word % 64 & 1) != 0) {
+        uint64_t rest = matched->words[word] >> from % 64;
+        if (rest != 0)
+            return from + (uint32_t)__builtin_ctzll(rest);
+    }
+    return admi_matched_next_word(matched, word + 1);
+}
+
 bool admi_matched_has(const struct admi_matched *matched, uint32_t rule);
 
 bool admi_match_holds(const struct admi_match *match, const struct adm_bytes *values);
