@@ -73,7 +73,7 @@ static bool too_late(const struct asking *a)
 
 static bool start(struct asking *a)
 {
-    bool complete = admi_call_start(a->call, &a->moment, timeout_of(a));
+    bool complete = admi_call_start(a->call, a->thread, &a->moment, timeout_of(a));
 
     if (a->deadline_ns == 0)
         a->deadline_ns = a->call->op.deadline_ns;
@@ -214,10 +214,9 @@ static adm_status wait_and_decide(struct asking *a, enum admi_purpose purpose,
     return a->status;
 }
 
-static void time_admit(struct adm_gate *gate, const struct admi_moment *started, bool waited)
+static void time_admit(struct adm_gate *gate, struct admi_counters *counters,
+                       const struct admi_moment *started, bool waited)
 {
-    struct admi_counters *counters = admi_observe_local(gate->observe);
-
     if ((!waited && !admi_sample(counters)) || admi_gate_is_child(gate))
         return;
     uint64_t now_ns = admi_gate_clock_read(&gate->clock).now.mono_ns;
@@ -225,9 +224,22 @@ static void time_admit(struct adm_gate *gate, const struct admi_moment *started,
     admi_count_histogram(counters, ADMI_ADMIT_NS, now_ns - started->now.mono_ns);
 }
 
+static adm_status import_request(struct adm_gate *gate, const struct adm_request *from,
+                                 struct adm_request *out)
+{
+    adm_status status = admi_import_same(out, sizeof *out, sizeof *out, from);
+
+    if (status != ADM_OK)
+        return status;
+    if (out->flags != 0 || !admi_all_zero(out->reserved, sizeof out->reserved))
+        return ADM_E_CALLER_NEWER;
+    return admi_request_check(gate, out);
+}
+
 /* Checks that need no policy; a call with the request in it. */
-static adm_status begin(struct adm_gate *gate, const struct adm_request *request,
-                        const struct adm_decision *decision, struct asking *out)
+static adm_status begin(struct adm_gate *gate, struct admi_thread *self,
+                        const struct adm_request *request, const struct adm_decision *decision,
+                        struct asking *out)
 {
     adm_status status;
 
@@ -235,19 +247,22 @@ static adm_status begin(struct adm_gate *gate, const struct adm_request *request
         return ADM_E_INVALID_ARGUMENT;
     if (decision->size < sizeof *decision || decision->size > ADMI_STRUCT_BYTES_MAX)
         return ADM_E_STRUCT_SIZE;
-    *out = (struct asking){ .gate = gate, .thread = admi_gate_thread(gate) };
+    out->gate = gate;
+    out->thread = admi_gate_thread_of(gate, self);
+    out->queue = NULL;
+    out->user = NULL;
+    out->decision = NULL;
+    out->ticket = 0;
+    out->deadline_ns = 0;
+    out->tries = 0;
+    out->look = NULL;
+    out->look_self = NULL;
     if (out->thread == NULL)
         return ADM_E_NOMEM;
     out->call = admi_call_get(gate, out->thread, &status);
     if (out->call == NULL)
         return status;
-    status = admi_import(&out->call->request, sizeof *request, sizeof *request, request);
-    if (status == ADM_OK &&
-        (out->call->request.flags != 0 ||
-         !admi_all_zero(out->call->request.reserved, sizeof out->call->request.reserved)))
-        status = ADM_E_CALLER_NEWER;
-    if (status == ADM_OK)
-        status = admi_request_check(gate, &out->call->request);
+    status = import_request(gate, request, &out->call->request);
     if (status != ADM_OK) {
         count_invalid(gate, status);
         admi_call_put(gate, out->thread, out->call);
@@ -272,12 +287,12 @@ static adm_status answer(struct asking *a, enum admi_purpose purpose, struct adm
     }
 }
 
-adm_status admi_ask(struct adm_gate *gate, const struct adm_request *request,
-                    enum admi_purpose purpose, admi_look_fn look, void *look_self,
-                    struct adm_decision *decision)
+adm_status admi_ask(struct adm_gate *gate, struct admi_thread *self,
+                    const struct adm_request *request, enum admi_purpose purpose, admi_look_fn look,
+                    void *look_self, struct adm_decision *decision)
 {
     struct asking a;
-    adm_status status = begin(gate, request, decision, &a);
+    adm_status status = begin(gate, self, request, decision, &a);
 
     if (status != ADM_OK)
         return status;
@@ -285,15 +300,18 @@ adm_status admi_ask(struct adm_gate *gate, const struct adm_request *request,
     a.look_self = look_self;
     status = answer(&a, purpose, decision);
     if (purpose == ADMI_FOR_ADMIT && status == ADM_OK)
-        time_admit(gate, &a.moment, gate->backend.defers);
+        time_admit(gate, a.thread->counters, &a.moment, gate->backend.defers);
     return status;
 }
 
 adm_status adm_admit(struct adm_gate *gate, const struct adm_request *request,
                      struct adm_decision *decision)
 {
-    ADMI_REFUSE_REENTRY();
-    return admi_ask(gate, request, ADMI_FOR_ADMIT, NULL, NULL, decision);
+    struct admi_thread *self = admi_this_thread();
+
+    if (self->callback_depth > 0)
+        return ADM_E_REENTRANT;
+    return admi_ask(gate, self, request, ADMI_FOR_ADMIT, NULL, NULL, decision);
 }
 
 adm_status adm_admit_start(struct adm_gate *gate, struct adm_queue *queue,
@@ -306,7 +324,7 @@ adm_status adm_admit_start(struct adm_gate *gate, struct adm_queue *queue,
     ADMI_REFUSE_REENTRY();
     if (queue == NULL || out_ticket == NULL)
         return ADM_E_INVALID_ARGUMENT;
-    status = begin(gate, request, decision, &a);
+    status = begin(gate, admi_this_thread(), request, decision, &a);
     if (status != ADM_OK)
         return status;
     a.queue = queue;
@@ -378,7 +396,7 @@ bool admi_admit_resume(struct admi_call *call, struct admi_gate_thread *thread,
             break;
         }
     }
-    time_admit(a.gate, &a.moment, true);
+    time_admit(a.gate, thread->counters, &a.moment, true);
     complete(&a, decide(&a, ADMI_FOR_ADMIT, a.decision), out);
     return true;
 }

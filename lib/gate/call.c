@@ -17,13 +17,16 @@ static uint64_t later(uint64_t from_ns, uint64_t by_ns)
 
 /* ---- the pool ---- */
 
+/* Only what a call reads before it writes it: most of a call is room for the worst case. */
 static void clear_for_use(struct admi_call *call)
 {
-    struct adm_gate *gate = call->gate;
-
-    admi_clear(&call->op, sizeof call->op);
     call->op.size = sizeof call->op;
-    call->gate = gate;
+    call->op.lease = (struct adm_id){ 0, 0 };
+    call->op.result = 0;
+    call->op.outcome = 0;
+    call->op.units = 0;
+    call->op.args.take = NULL;
+    call->op.judged = (struct adm_time){ 0, 0 };
     call->queue = NULL;
     call->next = call->previous = NULL;
     call->snapshot = NULL;
@@ -32,7 +35,6 @@ static void clear_for_use(struct admi_call *call)
     call->decision = NULL;
     call->user = NULL;
     call->ticket = 0;
-    call->take.terms = call->terms;
     call->keys_used = 0;
 }
 
@@ -212,7 +214,24 @@ static bool go_away(struct admi_call *call)
     return room;
 }
 
-bool admi_call_start(struct admi_call *call, const struct admi_moment *moment, uint64_t timeout_ns)
+/* Every op completes inside start: no lists, no lock. */
+static bool start_direct(struct admi_call *call, struct admi_gate_thread *thread)
+{
+    struct admi_bound *backend = &call->gate->backend;
+
+    admi_op_begin_direct(&call->op, &call->gate->home);
+    if (backend->serial) {
+        admi_bound_start(backend, &call->op);
+    } else {
+        thread->self->callback_depth++;
+        backend->ops.start(backend->self, &call->op);
+        thread->self->callback_depth--;
+    }
+    return admi_op_is_complete(&call->op);
+}
+
+bool admi_call_start(struct admi_call *call, struct admi_gate_thread *thread,
+                     const struct admi_moment *moment, uint64_t timeout_ns)
 {
     struct adm_gate *gate = call->gate;
 
@@ -221,12 +240,8 @@ bool admi_call_start(struct admi_call *call, const struct admi_moment *moment, u
     call->op.deadline_ns = later(moment->now.mono_ns, timeout_ns);
     call->started_ns = moment->now.mono_ns;
     call->timed = false;
-    if (!gate->backend.defers) {
-        /* Every op completes inside start: no lists, no lock. */
-        admi_op_begin_direct(&call->op, &gate->home);
-        admi_bound_start(&gate->backend, &call->op);
-        return admi_op_is_complete(&call->op);
-    }
+    if (!gate->backend.defers)
+        return start_direct(call, thread);
     bool room = go_away(call);
     if (!room) {
         /* What has come back without anybody looking takes no room. */

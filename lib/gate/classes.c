@@ -253,7 +253,7 @@ adm_status admi_snapshot_begin_put(struct adm_gate *gate, struct admi_snapshot *
     /* The call may outlive us with the buffers that it points to. */
     atomic_fetch_add(&snapshot->references, 1);
     call->snapshot = snapshot;
-    *out_complete = admi_call_start(call, moment, gate->backend_timeout_ns);
+    *out_complete = admi_call_start(call, thread, moment, gate->backend_timeout_ns);
     *out_call = call;
     return ADM_OK;
 }
@@ -268,6 +268,7 @@ adm_status admi_snapshot_end_put(struct admi_call *call)
     for (uint64_t i = 0; status == ADM_OK && i < snapshot->set.class_count; i++)
         snapshot->handles[snapshot->places[i]] = snapshot->classes[i].handle;
     snapshot->sequence = snapshot->set.sequence;
+    admi_terms_prepare(snapshot);
     admi_call_put(gate, thread, call);
     if (status == ADM_OK)
         admi_snapshot_free_classes(snapshot);

@@ -14,6 +14,7 @@ struct verdict {
     struct adm_decision *decision;
     struct admi_counters *counters;
     bool truncated;
+    bool all_pass; /* terms and rules without state alike, shadow rules included */
 };
 
 static uint32_t http_status(uint32_t reason)
@@ -73,13 +74,8 @@ uint64_t admi_retry_after_ms(const struct admi_call *call, const struct adm_term
 
 struct adm_id admi_decision_id(const struct adm_gate *gate, struct adm_id of)
 {
-    uint8_t bytes[16];
-    struct adm_id id;
-
     /* Not the lease id itself: decision ids are sent to clients, lease ids give units back. */
-    admi_hash128(&of, sizeof of, gate->secret, bytes);
-    admi_copy(&id, bytes, sizeof id);
-    return id;
+    return admi_hash_id(of, gate->secret);
 }
 
 /* ---- writing ---- */
@@ -120,7 +116,15 @@ static void begin(struct verdict *v)
     admi_clear(d->reserved, sizeof d->reserved);
     admi_copy(d->policy_version, snapshot->policy->version, sizeof d->policy_version);
     admi_copy(d->table_version, snapshot->table_version, sizeof d->table_version);
-    d->id = admi_decision_id(v->call->gate, v->call->take.seed);
+}
+
+/* By the lease, which its settlement knows; else by the seed. */
+static void identify(struct verdict *v)
+{
+    const struct adm_id lease = v->decision->lease;
+
+    v->decision->id =
+        admi_decision_id(v->call->gate, (lease.high | lease.low) != 0 ? lease : v->call->take.seed);
 }
 
 static const struct adm_term *term_of(const struct admi_call *call, const struct admi_judged *j)
@@ -235,6 +239,24 @@ static void add_shadow(struct verdict *v)
     }
 }
 
+/* The usual answer: no rule of any kind has an objection. */
+static bool all_pass(const struct admi_call *call)
+{
+    uint32_t verdicts = 0;
+
+    if (call->question.early != ADM_REASON_COUNT || call->question.any_stateless_reason)
+        return false;
+    for (uint32_t i = 0; i < call->take.term_count; i++)
+        verdicts |= call->terms[i].verdict ^ ADM_TERM_PASS;
+    return verdicts == 0;
+}
+
+static void decide_allowed(struct verdict *v)
+{
+    v->decision->verdict = ADM_VERDICT_ALLOW;
+    v->decision->reason = ADM_REASON_ALLOWED;
+}
+
 /* The answer of a charge and its terms must say the same; a backend that contradicts itself is not
  * believed. */
 static bool contradicts(const struct admi_call *call, const struct adm_decision *d)
@@ -266,7 +288,10 @@ static void decide_with_state(struct verdict *v)
     const struct admi_call *call = v->call;
     struct adm_decision *d = v->decision;
 
-    if (call->question.early != ADM_REASON_COUNT)
+    v->all_pass = all_pass(call);
+    if (v->all_pass)
+        decide_allowed(v);
+    else if (call->question.early != ADM_REASON_COUNT)
         decide_early(v);
     else if (!decide_room(v))
         decide_by_rules(v);
@@ -275,12 +300,10 @@ static void decide_with_state(struct verdict *v)
         fail_closed(v, ADM_REASON_STATE_UNAVAILABLE);
         return;
     }
-    if (call->take.mode == ADM_TAKE_CHARGE && d->verdict == ADM_VERDICT_ALLOW) {
+    if (call->take.mode == ADM_TAKE_CHARGE && d->verdict == ADM_VERDICT_ALLOW)
         d->lease = call->take.lease;
-        if ((d->lease.high | d->lease.low) != 0)
-            d->id = admi_decision_id(call->gate, d->lease);
-    }
-    add_shadow(v);
+    if (!v->all_pass)
+        add_shadow(v);
 }
 
 static void decide_repeated(struct verdict *v, enum admi_purpose purpose)
@@ -314,10 +337,8 @@ static void count_rule(struct verdict *v, const struct admi_judged *j, uint32_t 
 
     if (!allowed && reason == ADM_REASON_ALLOWED)
         return; /* it would have let the request pass; another rule did not */
-    admi_count_rule(v->counters, slot, allowed ? ADMI_RULE_ADMITTED : ADMI_RULE_DENIED, 1);
-    if (j->has_amount)
-        admi_count_rule(v->counters, slot,
-                        allowed ? ADMI_RULE_ADMITTED_UNITS : ADMI_RULE_DENIED_UNITS, j->amount);
+    admi_count_rule_request(v->counters, slot, allowed ? ADMI_RULE_ADMITTED : ADMI_RULE_DENIED,
+                            j->amount);
 }
 
 static void count_shadow(struct verdict *v, const struct admi_judged *j, uint32_t reason)
@@ -348,7 +369,7 @@ static void count_decision(struct verdict *v)
     if ((d->flags & ADM_DECISION_REPEATED) != 0 || d->reason == ADM_REASON_STATE_UNAVAILABLE)
         return;
     for (uint32_t i = 0; i < q->judged_count; i++) {
-        uint32_t reason = reason_of(v->call, &q->judged[i]);
+        uint32_t reason = v->all_pass ? ADM_REASON_ALLOWED : reason_of(v->call, &q->judged[i]);
 
         if (q->judged[i].shadow)
             count_shadow(v, &q->judged[i], reason);
@@ -363,25 +384,11 @@ static void count_decision(struct verdict *v)
 static void tell(const struct admi_call *call, const struct adm_decision *decision)
 {
     const struct adm_gate *gate = call->gate;
-    struct adm_event event = { sizeof event,
-                               ADM_EVENT_DECISION,
-                               { 0, 0 },
-                               { 0, 0 },
-                               { 0, 0 },
-                               NULL,
-                               NULL,
-                               0,
-                               NULL,
-                               0,
-                               0,
-                               0,
-                               0,
-                               0,
-                               0,
-                               { 0 } };
 
     if (gate->on_event == NULL)
         return;
+    struct adm_event event = { .size = sizeof event, .kind = ADM_EVENT_DECISION };
+
     event.now = call->question.moment.now;
     event.decision_id = decision->id;
     event.lease = decision->lease;
@@ -400,9 +407,8 @@ adm_status admi_decide(struct admi_call *call, struct admi_gate_thread *thread,
                        adm_status backend_status, enum admi_purpose purpose,
                        struct adm_decision *decision)
 {
-    struct verdict v = { call, decision, admi_observe_local(call->gate->observe), false };
+    struct verdict v = { call, decision, thread->counters, false, false };
 
-    (void)thread;
     if (backend_status == ADM_OK && call->take.repeated == ADM_REPEAT_OTHER)
         return ADM_E_INVALID_ATTEMPT;
     begin(&v);
@@ -416,6 +422,8 @@ adm_status admi_decide(struct admi_call *call, struct admi_gate_thread *thread,
     } else {
         decide_with_state(&v);
     }
+    if ((decision->flags & ADM_DECISION_REPEATED) == 0)
+        identify(&v);
     decision->http_status = http_status(decision->reason);
     decision->flags |= v.truncated ? ADM_DECISION_TRUNCATED : 0;
     if (purpose == ADMI_FOR_ADMIT) {

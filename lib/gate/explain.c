@@ -161,8 +161,8 @@ adm_status adm_explain(struct adm_gate *gate, const struct adm_request *request,
     struct explaining e = { report, report_self };
 
     ADMI_REFUSE_REENTRY();
-    return admi_ask(gate, request, ADMI_FOR_EXPLAIN, report == NULL ? NULL : report_all, &e,
-                    decision);
+    return admi_ask(gate, admi_this_thread(), request, ADMI_FOR_EXPLAIN,
+                    report == NULL ? NULL : report_all, &e, decision);
 }
 
 /* ---- one level ---- */
@@ -248,7 +248,7 @@ static bool read_once(struct reading *r, adm_status *out_status)
     *out_status = prepare_reading(r);
     if (*out_status != ADM_OK)
         return true;
-    if (!admi_call_start(r->call, &r->call->question.moment, gate->backend_timeout_ns)) {
+    if (!admi_call_start(r->call, r->thread, &r->call->question.moment, gate->backend_timeout_ns)) {
         *out_status = gate->backend.defers ? ADM_E_BACKEND_UNAVAILABLE : ADM_E_BACKEND_RESULT;
         if (!gate->backend.defers) {
             atomic_fetch_add(&r->call->snapshot->references, 1);

@@ -348,7 +348,7 @@ adm_status adm_gate_sweep(struct adm_gate *gate, uint64_t budget, uint32_t *out_
     call->op.kind = ADM_OP_SWEEP;
     call->op.args.sweep = &call->sweep;
     moment = admi_gate_clock_read(&gate->clock);
-    if (!admi_call_start(call, &moment, gate->backend_timeout_ns)) {
+    if (!admi_call_start(call, thread, &moment, gate->backend_timeout_ns)) {
         if (!gate->backend.defers) {
             admi_call_lose(call);
             return ADM_E_BACKEND_RESULT;

@@ -59,6 +59,7 @@ struct admi_moment admi_gate_clock_read(struct admi_gate_clock *clock);
 
 /* A rule as this gate runs it: its names in the backend and its limit table. */
 struct admi_bound_rule {
+    struct adm_term term; /* with the rule's own numbers; amount and partition are the request's */
     uint32_t metrics_slot;
     uint32_t table_slot;                /* value slot of the table's key */
     uint64_t *class_handles;            /* the rule's own, then one per override */
@@ -108,6 +109,8 @@ struct admi_snapshot {
 struct admi_call;
 
 struct admi_gate_thread {
+    struct admi_thread *self;               /* these two are looked up for each call, never kept: */
+    struct admi_counters *counters;         /* blocks of an ended thread are handed on one by one */
     _Atomic(struct admi_snapshot *) hazard; /* what this thread is reading */
     struct adm_bytes *values;               /* by value slot; all empty between calls */
     uint64_t value_count;
@@ -115,7 +118,9 @@ struct admi_gate_thread {
     struct admi_random_stock random;
 };
 
+/* The calling thread's; NULL: no memory. */
 struct admi_gate_thread *admi_gate_thread(struct adm_gate *gate);
+struct admi_gate_thread *admi_gate_thread_of(struct adm_gate *gate, struct admi_thread *self);
 /* Room for the values of a snapshot. False: no memory. */
 bool admi_thread_reserve(struct adm_gate *gate, struct admi_gate_thread *thread, uint64_t slots);
 adm_status admi_thread_random(struct adm_gate *gate, struct admi_gate_thread *thread,
@@ -148,9 +153,10 @@ struct admi_judged {
 /* What prepare (prepare.c) found out, and what decide (decide.c) makes a decision of. */
 struct admi_question {
     struct admi_moment moment;
-    uint32_t early;        /* ADM_REASON_* decided without state, or ADM_REASON_COUNT */
-    bool any_enforced;     /* an enforced rule matched */
-    bool denied_stateless; /* a cap or pressure rule denies */
+    uint32_t early;            /* ADM_REASON_* decided without state, or ADM_REASON_COUNT */
+    bool any_enforced;         /* an enforced rule matched */
+    bool denied_stateless;     /* a cap or pressure rule denies */
+    bool any_stateless_reason; /* … or a shadow rule would, or had no room for its term */
     bool cap_denied;
     uint32_t judged_count;
     uint32_t denied_beyond; /* denials of rules that judged has no room for */
@@ -217,7 +223,8 @@ void admi_call_put(struct adm_gate *gate, struct admi_gate_thread *thread, struc
 void admi_call_keep_request(struct admi_call *call);
 
 /* Hand the op to the backend. True: it is complete already. */
-bool admi_call_start(struct admi_call *call, const struct admi_moment *moment, uint64_t timeout_ns);
+bool admi_call_start(struct admi_call *call, struct admi_gate_thread *thread,
+                     const struct admi_moment *moment, uint64_t timeout_ns);
 /* Wait for a started call, up to its deadline. False: given up, as by admi_call_give_up(). */
 bool admi_call_wait(struct admi_call *call);
 /* Count how long a call was away that has just come back. */
@@ -304,6 +311,8 @@ uint64_t admi_partition_bytes(const struct admi_snapshot *snapshot, const struct
 struct adm_bytes admi_partition_write(const struct admi_snapshot *snapshot,
                                       const struct admi_rule *rule, const struct adm_bytes *values,
                                       uint8_t *to);
+/* Fill bound_rule.term of all rules, once the handles are known. */
+void admi_terms_prepare(struct admi_snapshot *snapshot);
 void admi_term_fill(const struct admi_snapshot *snapshot, const struct admi_rule *rule,
                     const struct admi_numbers *numbers, uint64_t handle,
                     const struct adm_bytes *values, uint64_t replicas, uint64_t amount,
@@ -312,9 +321,9 @@ void admi_term_fill(const struct admi_snapshot *snapshot, const struct admi_rule
 /* admit.c: the whole of a blocking admit or explain. */
 typedef void (*admi_look_fn)(void *self, const struct admi_call *call,
                              struct admi_gate_thread *thread);
-adm_status admi_ask(struct adm_gate *gate, const struct adm_request *request,
-                    enum admi_purpose purpose, admi_look_fn look, void *look_self,
-                    struct adm_decision *decision);
+adm_status admi_ask(struct adm_gate *gate, struct admi_thread *self,
+                    const struct adm_request *request, enum admi_purpose purpose, admi_look_fn look,
+                    void *look_self, struct adm_decision *decision);
 
 /* decide.c: from the answer of the backend to a decision, counters and the event. */
 adm_status admi_decide(struct admi_call *call, struct admi_gate_thread *thread,

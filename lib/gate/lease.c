@@ -20,25 +20,11 @@ struct errand {
 static void tell(const struct admi_call *call, uint32_t outcome)
 {
     const struct adm_gate *gate = call->gate;
-    struct adm_event event = { sizeof event,
-                               ADM_EVENT_RELEASE,
-                               { 0, 0 },
-                               { 0, 0 },
-                               { 0, 0 },
-                               NULL,
-                               NULL,
-                               0,
-                               NULL,
-                               0,
-                               0,
-                               0,
-                               0,
-                               0,
-                               0,
-                               { 0 } };
 
     if (gate->on_event == NULL || call->op.kind == ADM_OP_RENEW)
         return;
+    struct adm_event event = { .size = sizeof event, .kind = ADM_EVENT_RELEASE };
+
     event.now = call->op.now;
     event.lease = call->op.lease;
     event.decision_id = admi_decision_id(gate, call->op.lease);
@@ -76,10 +62,9 @@ static bool legal_outcome(uint32_t kind, uint32_t outcome)
     }
 }
 
-static adm_status lease_finish(struct admi_call *call, adm_status backend_status,
-                               uint32_t *out_outcome)
+static adm_status lease_finish(struct admi_call *call, struct admi_counters *counters,
+                               adm_status backend_status, uint32_t *out_outcome)
 {
-    struct admi_counters *counters = admi_observe_local(call->gate->observe);
     uint32_t outcome = call->op.outcome;
 
     if (backend_status == ADM_OK && !legal_outcome(call->op.kind, outcome)) {
@@ -152,7 +137,7 @@ static adm_status finish(struct admi_gate_thread *thread, struct admi_call *call
         admi_call_resend(call);
         return ADM_OK;
     }
-    status = lease_finish(call, status, out_outcome);
+    status = lease_finish(call, thread->counters, status, out_outcome);
     admi_call_put(call->gate, thread, call);
     return status;
 }
@@ -167,10 +152,11 @@ static adm_status give_up(struct admi_call *call, uint32_t *out_outcome)
     return alone ? ADM_OK : ADM_E_BACKEND_UNKNOWN;
 }
 
-static adm_status run(const struct errand *e, uint32_t *out_outcome, uint64_t *out_ticket)
+static adm_status run(const struct errand *e, struct admi_thread *self, uint32_t *out_outcome,
+                      uint64_t *out_ticket)
 {
     struct adm_gate *gate = e->gate;
-    struct admi_gate_thread *thread = admi_gate_thread(gate);
+    struct admi_gate_thread *thread = admi_gate_thread_of(gate, self);
     struct admi_moment moment;
     struct admi_call *call;
     adm_status status = ADM_E_NOMEM;
@@ -179,7 +165,7 @@ static adm_status run(const struct errand *e, uint32_t *out_outcome, uint64_t *o
         return status;
     fill(e, call);
     moment = admi_gate_clock_read(&gate->clock);
-    if (admi_call_start(call, &moment, gate->backend_timeout_ns))
+    if (admi_call_start(call, thread, &moment, gate->backend_timeout_ns))
         return finish(thread, call, out_outcome);
     if (!gate->backend.defers) {
         admi_count(admi_observe_local(gate->observe), ADMI_BACKEND_RESULTS, 1);
@@ -216,10 +202,13 @@ void admi_lease_expire(struct admi_call *call, struct adm_completion *out)
 
 static adm_status check_and_run(const struct errand *e, uint32_t *out_outcome, uint64_t *out_ticket)
 {
+    struct admi_thread *self = admi_this_thread();
     uint32_t outcome = ADM_OUTCOME_UNKNOWN;
     uint64_t ticket = 0;
     adm_status status = ADM_OK;
 
+    if (self->callback_depth > 0)
+        return ADM_E_REENTRANT;
     if (e->gate == NULL || e->result >= ADM_RESULT_COUNT)
         return ADM_E_INVALID_ARGUMENT;
     if (e->kind == ADM_OP_SETTLE)
@@ -227,7 +216,7 @@ static adm_status check_and_run(const struct errand *e, uint32_t *out_outcome, u
     if (status == ADM_OK && admi_gate_is_child(e->gate))
         status = ADM_E_BACKEND_FORKED;
     if (status == ADM_OK)
-        status = run(e, &outcome, &ticket);
+        status = run(e, self, &outcome, &ticket);
     if (status != ADM_OK)
         return status;
     if (out_outcome != NULL)
@@ -242,7 +231,6 @@ adm_status adm_release(struct adm_gate *gate, struct adm_id lease, uint32_t resu
 {
     const struct errand e = { gate, NULL, NULL, lease, ADM_OP_GIVE, result, NULL, 0, 0 };
 
-    ADMI_REFUSE_REENTRY();
     return check_and_run(&e, out_outcome, NULL);
 }
 
@@ -250,7 +238,6 @@ adm_status adm_renew(struct adm_gate *gate, struct adm_id lease, uint32_t *out_o
 {
     const struct errand e = { gate, NULL, NULL, lease, ADM_OP_RENEW, 0, NULL, 0, 0 };
 
-    ADMI_REFUSE_REENTRY();
     return check_and_run(&e, out_outcome, NULL);
 }
 
@@ -260,7 +247,6 @@ adm_status adm_settle(struct adm_gate *gate, struct adm_id lease, const struct a
     const struct errand e = { gate, NULL,   NULL,        lease,    ADM_OP_SETTLE,
                               0,    totals, total_count, final_all };
 
-    ADMI_REFUSE_REENTRY();
     return check_and_run(&e, out_outcome, NULL);
 }
 
@@ -268,7 +254,6 @@ adm_status adm_divert(struct adm_gate *gate, struct adm_id lease, uint32_t *out_
 {
     const struct errand e = { gate, NULL, NULL, lease, ADM_OP_DIVERT, 0, NULL, 0, 0 };
 
-    ADMI_REFUSE_REENTRY();
     return check_and_run(&e, out_outcome, NULL);
 }
 

@@ -4,6 +4,8 @@
 #include "base/memory.h"
 #include "gate/gate.h"
 
+#define PARTS 8u
+
 /* The request by unit: what it asks for. */
 struct amounts {
     uint64_t value[ADM_UNIT_FIRST_DECLARED + ADMI_MAX_UNITS];
@@ -25,8 +27,11 @@ static void give(struct amounts *amounts, uint32_t unit, uint64_t value)
 static void import_amounts(const struct adm_request *request, struct amounts *out)
 {
     out->given[0] = out->given[1] = 0;
+    out->derived = false;
     give(out, ADM_UNIT_COST, request->cost);
     give(out, ADM_UNIT_REQUESTS, 1);
+    if (request->amount_count == 0)
+        return;
     for (uint64_t i = 0; i < request->amount_count; i++)
         give(out, request->amounts[i].unit, request->amounts[i].value);
     out->derived = !given(out, ADM_UNIT_TOKENS) &&
@@ -42,6 +47,15 @@ static void import_amounts(const struct adm_request *request, struct amounts *ou
 
 /* ---- judging and collecting ---- */
 
+/* The partition that rules with the same keys share: written once, and their terms point to the
+ * same bytes, so that a backend can tell without looking at them. */
+struct part {
+    const struct admi_rule *rule; /* whose keys these are */
+    bool lacks;                   /* the request gives no value for one of them */
+    bool written;
+    uint64_t at, length; /* in call->keys */
+};
+
 /* What prepare carries from rule to rule. */
 struct preparation {
     struct admi_call *call;
@@ -56,6 +70,8 @@ struct preparation {
     uint64_t ttl_ns, shadow_ttl_ns;
     bool keeps_lease;
     bool no_memory;
+    uint32_t part_count;
+    struct part parts[PARTS]; /* if there are more, the last place is for whoever comes */
 };
 
 static bool lacks_descriptor(const struct preparation *p, const struct admi_rule *rule)
@@ -68,6 +84,50 @@ static bool lacks_descriptor(const struct preparation *p, const struct admi_rule
         if (p->values[rule->partition_keys[i]].length == 0)
             return true;
     return false;
+}
+
+static bool split_alike(const struct admi_rule *a, const struct admi_rule *b)
+{
+    if (a->partition_count != b->partition_count)
+        return false;
+    for (uint32_t i = 0; i < a->partition_count; i++)
+        if (a->partition_keys[i] != b->partition_keys[i])
+            return false;
+    return true;
+}
+
+/* Of a rule with state. */
+static struct part *part_of(struct preparation *p, const struct admi_rule *rule)
+{
+    for (uint32_t i = 0; i < p->part_count; i++)
+        if (split_alike(p->parts[i].rule, rule))
+            return &p->parts[i];
+    if (p->part_count < PARTS)
+        p->part_count++;
+    struct part *part = &p->parts[p->part_count - 1];
+
+    part->rule = rule;
+    part->lacks = lacks_descriptor(p, rule);
+    part->written = false;
+    return part;
+}
+
+/* False: no memory. */
+static bool write_part(struct preparation *p, struct part *part)
+{
+    struct admi_call *call = p->call;
+    uint64_t bytes = admi_partition_bytes(p->snapshot, part->rule, p->values);
+
+    if (!admi_call_reserve_keys(call, bytes)) {
+        p->no_memory = true;
+        return false;
+    }
+    (void)admi_partition_write(p->snapshot, part->rule, p->values, call->keys + call->keys_used);
+    part->at = call->keys_used;
+    part->length = bytes;
+    part->written = true;
+    call->keys_used += bytes;
+    return true;
 }
 
 static bool lacks_amount(const struct preparation *p, const struct admi_rule *rule)
@@ -126,17 +186,21 @@ static void remember(struct preparation *p, const struct admi_rule *rule, uint32
 {
     struct admi_question *q = &p->call->question;
     uint32_t room = ADMI_MAX_JUDGED - (term == ADMI_NO_TERM ? 2 * ADM_MAX_TERMS : 0);
-
     uint32_t unit = p->snapshot->unit_of_policy[rule->unit];
-    bool has_amount = rule->type != ADMI_PRESSURE && given(&p->amounts, unit);
 
-    if (q->judged_count < room)
-        q->judged[q->judged_count++] = (struct admi_judged){
-            rule->index,  reason,     term,
-            rule->shadow, has_amount, has_amount ? p->amounts.value[unit] : 0
-        };
-    else if (reason != ADM_REASON_ALLOWED && !rule->shadow)
+    q->any_stateless_reason = q->any_stateless_reason || reason != ADM_REASON_ALLOWED;
+    if (q->judged_count < room) {
+        struct admi_judged *judged = &q->judged[q->judged_count++];
+
+        judged->rule = rule->index;
+        judged->reason = reason;
+        judged->term = term;
+        judged->shadow = rule->shadow;
+        judged->has_amount = rule->type != ADMI_PRESSURE && given(&p->amounts, unit);
+        judged->amount = judged->has_amount ? p->amounts.value[unit] : 0;
+    } else if (reason != ADM_REASON_ALLOWED && !rule->shadow) {
         q->denied_beyond++;
+    }
 }
 
 static void judge_stateless(struct preparation *p, const struct admi_rule *rule,
@@ -158,40 +222,41 @@ static void judge_stateless(struct preparation *p, const struct admi_rule *rule,
 
 /* True: the term was written. */
 static bool add_term(struct preparation *p, const struct admi_rule *rule,
-                     const struct admi_numbers *numbers, uint64_t handle)
+                     const struct admi_numbers *numbers, uint64_t handle, struct part *part)
 {
     struct admi_call *call = p->call;
     uint32_t *used = rule->shadow ? &p->shadow_terms : &p->enforced_terms;
     uint32_t index = (rule->shadow ? ADM_MAX_TERMS : 0) + *used;
     uint32_t unit = p->snapshot->unit_of_policy[rule->unit];
-    uint64_t bytes = admi_partition_bytes(p->snapshot, rule, p->values);
+    uint64_t amount = given(&p->amounts, unit) ? p->amounts.value[unit] : 0;
 
     if (*used == ADM_MAX_TERMS) {
         remember(p, rule, ADM_REASON_POLICY_TOO_WIDE, ADMI_NO_TERM); /* shadow: no verdict */
         return false;
     }
-    if (!admi_call_reserve_keys(call, bytes)) {
-        p->no_memory = true;
+    if (!part->written && !write_part(p, part))
         return false;
+    if (numbers == &rule->numbers && !rule->per_replica) {
+        call->terms[index] = p->snapshot->rules[rule->index].term;
+        call->terms[index].amount = amount;
+    } else {
+        admi_term_fill(p->snapshot, rule, numbers, handle, p->values, replicas_of(p, rule), amount,
+                       &call->terms[index]);
     }
-    admi_term_fill(p->snapshot, rule, numbers, handle, p->values, replicas_of(p, rule),
-                   given(&p->amounts, unit) ? p->amounts.value[unit] : 0, &call->terms[index]);
-    call->terms[index].partition =
-        admi_partition_write(p->snapshot, rule, p->values, call->keys + call->keys_used);
-    call->keys_used += bytes;
+    call->terms[index].partition = (struct adm_bytes){ call->keys + part->at, part->length };
     *used += 1;
     remember(p, rule, ADM_REASON_ALLOWED, index);
     return true;
 }
 
 static void add_consuming(struct preparation *p, const struct admi_rule *rule,
-                          const struct admi_numbers *numbers, uint64_t handle)
+                          const struct admi_numbers *numbers, uint64_t handle, struct part *part)
 {
     uint64_t *ttl_ns = rule->shadow ? &p->shadow_ttl_ns : &p->ttl_ns;
 
     if (!rule->shadow && p->consuming++ >= ADM_MAX_TERMS)
         return;
-    if (!add_term(p, rule, numbers, handle))
+    if (!add_term(p, rule, numbers, handle, part))
         return;
     if (rule->type == ADMI_CONCURRENCY && numbers->lease_ttl_ns > *ttl_ns)
         *ttl_ns = numbers->lease_ttl_ns;
@@ -217,25 +282,30 @@ static void note_missing(struct preparation *p, const struct admi_rule *rule, bo
 
 static void consider(struct preparation *p, const struct admi_rule *rule)
 {
-    const struct admi_numbers *numbers;
+    const struct admi_numbers *numbers = &rule->numbers;
     uint64_t handle = 0, entry = 0;
     uint32_t origin = 0;
+    struct part *part = NULL;
     bool no_descriptor, no_amount;
 
     if (!rule->shadow)
         p->call->question.any_enforced = true;
-    numbers = admi_pick(p->snapshot, rule->index, p->values, &handle, &origin, &entry);
+    if (rule->override_count > 0 || rule->per_replica ||
+        p->snapshot->rules[rule->index].table != NULL)
+        numbers = admi_pick(p->snapshot, rule->index, p->values, &handle, &origin, &entry);
     if (numbers == NULL)
         return; /* off: matched, and asks for nothing */
-    no_descriptor = lacks_descriptor(p, rule);
+    if (admi_rule_has_state(rule))
+        part = part_of(p, rule);
+    no_descriptor = part != NULL ? part->lacks : lacks_descriptor(p, rule);
     no_amount = lacks_amount(p, rule);
     if (no_descriptor || no_amount) {
         if (!rule->shadow)
             note_missing(p, rule, no_descriptor);
         return;
     }
-    if (admi_rule_has_state(rule))
-        add_consuming(p, rule, numbers, handle);
+    if (part != NULL)
+        add_consuming(p, rule, numbers, handle, part);
     else
         judge_stateless(p, rule, numbers);
 }
@@ -307,6 +377,8 @@ static void pack_terms(struct preparation *p)
 {
     struct admi_question *q = &p->call->question;
 
+    if (p->shadow_terms == 0)
+        return;
     for (uint32_t i = 0; i < p->shadow_terms; i++)
         p->call->terms[p->enforced_terms + i] = p->call->terms[ADM_MAX_TERMS + i];
     for (uint32_t i = 0; i < q->judged_count; i++)
@@ -322,17 +394,24 @@ static adm_status fill_take(struct preparation *p, struct admi_gate_thread *thre
     bool charge =
         p->purpose == ADMI_FOR_ADMIT && q->early == ADM_REASON_COUNT && !q->denied_stateless;
 
-    admi_clear(take, sizeof *take);
     take->mode = charge ? ADM_TAKE_CHARGE : ADM_TAKE_JUDGE;
     take->flags = p->keeps_lease ? ADM_TAKE_F_LEASE : 0;
     take->sequence = p->snapshot->sequence;
     take->terms = call->terms;
     take->term_count = p->enforced_terms + p->shadow_terms;
+    take->meter_count = 0;
     take->meters = call->meters;
     take->ttl_ns = p->ttl_ns > 0 ? p->ttl_ns : ADMI_DEFAULT_TTL_NS;
     take->shadow_ttl_ns = p->shadow_ttl_ns;
+    take->attempt = (struct adm_bytes){ NULL, 0 };
+    admi_clear(take->attempt_digest, sizeof take->attempt_digest);
     take->attempt_life_ns = ADMI_ATTEMPT_LIFE_NS;
+    take->memo = (struct adm_bytes){ NULL, 0 };
+    take->verdict = ADM_VERDICT_DENY;
+    take->repeated = ADM_REPEAT_NONE;
+    take->lease = (struct adm_id){ 0, 0 };
     take->memo_out = call->memo_out;
+    take->memo_out_length = 0;
     if (charge && p->keeps_lease)
         add_meters(p);
     call->op.kind = ADM_OP_TAKE;
@@ -340,7 +419,7 @@ static adm_status fill_take(struct preparation *p, struct admi_gate_thread *thre
     return admi_thread_random(call->gate, thread, &take->seed);
 }
 
-static void label_series(struct preparation *p)
+static void label_series(struct preparation *p, const struct admi_gate_thread *thread)
 {
     const struct adm_policy *policy = p->snapshot->policy;
     struct adm_bytes labels[ADMI_MAX_LABELS];
@@ -352,7 +431,7 @@ static void label_series(struct preparation *p)
     for (uint32_t l = 0; l < policy->label_count; l++)
         labels[l] = p->values[policy->labels[l]];
     p->call->question.series =
-        admi_observe_series(observe, admi_observe_local(observe), p->snapshot->labels_id, labels);
+        admi_observe_series(observe, thread->counters, p->snapshot->labels_id, labels);
 }
 
 static void consider_all(struct preparation *p)
@@ -369,7 +448,7 @@ static void consider_all(struct preparation *p)
 static void reset_question(struct admi_question *q)
 {
     q->early = ADM_REASON_COUNT;
-    q->any_enforced = q->denied_stateless = q->cap_denied = false;
+    q->any_enforced = q->denied_stateless = q->cap_denied = q->any_stateless_reason = false;
     q->judged_count = q->denied_beyond = q->missing_count = 0;
 }
 
@@ -394,7 +473,6 @@ adm_status admi_prepare(struct admi_call *call, struct admi_gate_thread *thread,
     adm_status status;
 
     call->keys_used = 0;
-    call->take.meter_count = 0;
     reset_question(&call->question);
     p.call = call;
     p.snapshot = call->snapshot;
@@ -402,6 +480,7 @@ adm_status admi_prepare(struct admi_call *call, struct admi_gate_thread *thread,
     p.enforced_terms = p.shadow_terms = p.consuming = p.missing_descriptors = p.missing_amounts = 0;
     p.ttl_ns = p.shadow_ttl_ns = 0;
     p.keeps_lease = p.no_memory = false;
+    p.part_count = 0;
     status = admi_values_set(call->gate, thread, p.snapshot, call->request.descriptors,
                              call->request.descriptor_count, slots, &slot_count);
     if (status != ADM_OK)
@@ -410,7 +489,7 @@ adm_status admi_prepare(struct admi_call *call, struct admi_gate_thread *thread,
     p.values = thread->values;
     import_amounts(&call->request, &p.amounts);
     consider_all(&p);
-    label_series(&p);
+    label_series(&p, thread);
     admi_values_clear(thread, slots, slot_count);
     if (p.no_memory)
         return ADM_E_NOMEM;

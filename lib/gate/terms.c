@@ -116,6 +116,19 @@ void admi_term_fill(const struct admi_snapshot *snapshot, const struct admi_rule
     out->passes_at_ns = UINT64_MAX;
 }
 
+void admi_terms_prepare(struct admi_snapshot *snapshot)
+{
+    for (uint32_t r = 0; r < snapshot->policy->rule_count; r++) {
+        const struct admi_rule *rule = &snapshot->policy->rules[r];
+        struct admi_bound_rule *bound = &snapshot->rules[r];
+
+        /* The terms of a rule that scales depend on the request. */
+        if (admi_rule_has_state(rule) && !rule->per_replica)
+            admi_term_fill(snapshot, rule, &rule->numbers, bound->class_handles[0], NULL, 1, 0,
+                           &bound->term);
+    }
+}
+
 /* Room for another partition key. Keys that are written already move along. */
 bool admi_call_reserve_keys(struct admi_call *call, uint64_t bytes)
 {

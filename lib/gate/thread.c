@@ -5,7 +5,18 @@
 
 struct admi_gate_thread *admi_gate_thread(struct adm_gate *gate)
 {
-    return admi_threads_local(gate->threads);
+    return admi_gate_thread_of(gate, admi_this_thread());
+}
+
+struct admi_gate_thread *admi_gate_thread_of(struct adm_gate *gate, struct admi_thread *self)
+{
+    struct admi_gate_thread *thread = admi_threads_local_of(gate->threads, self);
+
+    if (thread != NULL) {
+        thread->self = self;
+        thread->counters = admi_observe_local_of(gate->observe, self);
+    }
+    return thread;
 }
 
 bool admi_thread_reserve(struct adm_gate *gate, struct admi_gate_thread *thread, uint64_t slots)
