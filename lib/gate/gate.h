@@ -44,6 +44,7 @@ struct admi_moment {
 
 struct admi_gate_clock {
     struct adm_clock source;
+    bool is_system; /* it keeps its own promises: see admi_gate_clock_now() */
     _Atomic uint64_t seen_mono_ns;
     _Atomic uint64_t seen_wall_ns;
     _Atomic uint64_t offset_ns;   /* added to the source: what was lost in large steps back */
@@ -54,6 +55,18 @@ struct admi_gate_clock {
 adm_status admi_gate_clock_init(struct admi_gate_clock *clock, const struct adm_clock *source);
 void admi_gate_clock_fini(struct admi_gate_clock *clock);
 struct admi_moment admi_gate_clock_read(struct admi_gate_clock *clock);
+
+/* What a thread knows of the system's wall clock: how far it is ahead of the monotonic one. */
+struct admi_wall {
+    uint64_t ahead_ns, caller_ahead_ns; /* modulo 2^64: effective, and as it was read */
+    uint64_t until_ns;                  /* on the monotonic clock: then it is read again */
+    uint64_t last_ns;                   /* effective, as it was last told */
+};
+
+/* The same for a thread that reads often. Of the system's clocks only the monotonic one is read
+ * each time, and the wall clock once a millisecond: it names days and months, and dates events. No
+ * word is shared but at that reading, because the kernel's monotonic clock runs back for nobody. */
+struct admi_moment admi_gate_clock_now(struct admi_gate_clock *clock, struct admi_wall *wall);
 
 /* ---- the policy in force (snapshot.c) ---- */
 
@@ -120,6 +133,7 @@ struct admi_gate_thread {
 
 /* The calling thread's; NULL: no memory. */
 struct admi_gate_thread *admi_gate_thread(struct adm_gate *gate);
+    struct admi_wall wall;
 struct admi_gate_thread *admi_gate_thread_of(struct adm_gate *gate, struct admi_thread *self);
 /* Room for the values of a snapshot. False: no memory. */
 bool admi_thread_reserve(struct adm_gate *gate, struct admi_gate_thread *thread, uint64_t slots);

@@ -164,7 +164,7 @@ static adm_status run(const struct errand *e, struct admi_thread *self, uint32_t
     if (thread == NULL || (call = admi_call_get(gate, thread, &status)) == NULL)
         return status;
     fill(e, call);
-    moment = admi_gate_clock_read(&gate->clock);
+    moment = admi_gate_clock_now(&gate->clock, &thread->wall);
     if (admi_call_start(call, thread, &moment, gate->backend_timeout_ns))
         return finish(thread, call, out_outcome);
     if (!gate->backend.defers) {

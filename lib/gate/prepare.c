@@ -485,7 +485,7 @@ adm_status admi_prepare(struct admi_call *call, struct admi_gate_thread *thread,
                              call->request.descriptor_count, slots, &slot_count);
     if (status != ADM_OK)
         return status;
-    call->question.moment = admi_gate_clock_read(&call->gate->clock);
+    call->question.moment = admi_gate_clock_now(&call->gate->clock, &thread->wall);
     p.values = thread->values;
     import_amounts(&call->request, &p.amounts);
     consider_all(&p);
