@@ -13,28 +13,23 @@ uint64_t admi_hash64(const void *data, uint64_t bytes, const uint8_t secret[ADMI
     return XXH3_64bits_withSecret(bytes > 0 ? data : "", (size_t)bytes, secret, ADMI_SECRET_BYTES);
 }
 
-/* The most significant byte first, whatever the machine. */
-static inline void write_hash(XXH128_hash_t hash, uint8_t out[16])
-{
-    for (uint32_t i = 0; i < 8; i++) {
-        out[i] = (uint8_t)(hash.high64 >> (56 - 8 * i));
-        out[8 + i] = (uint8_t)(hash.low64 >> (56 - 8 * i));
-    }
-}
-
 void admi_hash128(const void *data, uint64_t bytes, const uint8_t secret[ADMI_SECRET_BYTES],
                   uint8_t out[16])
 {
-    write_hash(
-        XXH3_128bits_withSecret(bytes > 0 ? data : "", (size_t)bytes, secret, ADMI_SECRET_BYTES),
-        out);
+    XXH128_hash_t hash =
+        XXH3_128bits_withSecret(bytes > 0 ? data : "", (size_t)bytes, secret, ADMI_SECRET_BYTES);
+    XXH128_canonical_t canonical; /* the same bytes on every machine */
+
+    XXH128_canonicalFromHash(&canonical, hash);
+    admi_copy(out, canonical.digest, sizeof canonical.digest);
 }
 
 struct adm_id admi_hash_id(struct adm_id id, const uint8_t secret[ADMI_SECRET_BYTES])
 {
-    uint8_t bytes[sizeof id];
+    XXH128_hash_t hash = XXH3_128bits_withSecret(&id, sizeof id, secret, ADMI_SECRET_BYTES);
+    XXH128_canonical_t canonical;
 
-    write_hash(XXH3_128bits_withSecret(&id, sizeof id, secret, ADMI_SECRET_BYTES), bytes);
-    admi_copy(&id, bytes, sizeof id);
+    XXH128_canonicalFromHash(&canonical, hash);
+    admi_copy(&id, canonical.digest, sizeof id);
     return id;
 }

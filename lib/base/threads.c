@@ -297,8 +297,13 @@ static struct header *find_block(struct admi_threads *threads, const struct thre
     return header;
 }
 
-static void *find_or_make(struct admi_threads *threads, struct thread *self)
+/* Apart from the usual way, which then needs no stack. */
+__attribute__((noinline)) static void *find_or_make(struct admi_threads *threads,
+                                                    struct thread *self)
 {
+    void *block = cached(self, threads->serial);
+    if (block != NULL)
+        return block;
     if (self->serial == 0)
         self->serial = atomic_fetch_add_explicit(&last_thread, 1, memory_order_relaxed) + 1;
     struct header *header = find_block(threads, self);
@@ -327,8 +332,7 @@ void *admi_threads_local_of(struct admi_threads *threads, struct admi_thread *se
 {
     struct thread *self = (struct thread *)(void *)seen;
     const struct cache_entry *entry = &self->entries[threads->serial % CACHE_ENTRIES];
-    void *block = entry->serial == threads->serial ? entry->block : cached(self, threads->serial);
-    return block != NULL ? block : find_or_make(threads, self);
+    return entry->serial == threads->serial ? entry->block : find_or_make(threads, self);
 }
 
 void *admi_threads_local(struct admi_threads *threads)

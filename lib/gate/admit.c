@@ -231,9 +231,11 @@ static adm_status import_request(struct adm_gate *gate, const struct adm_request
 
     if (status != ADM_OK)
         return status;
+    status = admi_request_check(gate, out);
+    /* Last, because the copy takes a moment to arrive; first of what speaks. */
     if (out->flags != 0 || !admi_all_zero(out->reserved, sizeof out->reserved))
         return ADM_E_CALLER_NEWER;
-    return admi_request_check(gate, out);
+    return status;
 }
 
 /* Checks that need no policy; a call with the request in it. */

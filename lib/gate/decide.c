@@ -329,18 +329,6 @@ static void decide_repeated(struct verdict *v, enum admi_purpose purpose)
 
 /* ---- counting ---- */
 
-static void count_rule(struct verdict *v, const struct admi_judged *j, uint32_t reason)
-{
-    const struct admi_snapshot *snapshot = v->call->snapshot;
-    uint32_t slot = snapshot->rules[j->rule].metrics_slot;
-    bool allowed = v->decision->verdict == ADM_VERDICT_ALLOW;
-
-    if (!allowed && reason == ADM_REASON_ALLOWED)
-        return; /* it would have let the request pass; another rule did not */
-    admi_count_rule_request(v->counters, slot, allowed ? ADMI_RULE_ADMITTED : ADMI_RULE_DENIED,
-                            j->amount);
-}
-
 static void count_shadow(struct verdict *v, const struct admi_judged *j, uint32_t reason)
 {
     uint32_t slot = v->call->snapshot->rules[j->rule].metrics_slot;
@@ -352,6 +340,32 @@ static void count_shadow(struct verdict *v, const struct admi_judged *j, uint32_
         admi_count_rule(v->counters, slot, ADMI_RULE_SHADOW_UNKNOWN, 1);
     else
         admi_count_rule(v->counters, slot, ADMI_RULE_SHADOW_DENIED, 1);
+}
+
+/* A rule that would have let a denied request pass is not counted: another one did not. */
+static void count_rules(struct verdict *v)
+{
+    const struct admi_question *q = &v->call->question;
+    const struct admi_bound_rule *rules = v->call->snapshot->rules;
+    bool allowed = v->decision->verdict == ADM_VERDICT_ALLOW;
+    struct admi_rule_amount counted[ADMI_MAX_JUDGED];
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < q->judged_count; i++) {
+        const struct admi_judged *j = &q->judged[i];
+        uint32_t reason = v->all_pass ? ADM_REASON_ALLOWED : reason_of(v->call, j);
+
+        if (j->shadow) {
+            count_shadow(v, j, reason);
+        } else if (allowed || reason != ADM_REASON_ALLOWED) {
+            counted[count].slot = rules[j->rule].metrics_slot;
+            counted[count++].amount = j->amount;
+        }
+    }
+    admi_count_rule_requests(v->counters, allowed ? ADMI_RULE_ADMITTED : ADMI_RULE_DENIED, counted,
+                             count);
+    for (uint32_t i = 0; i < q->missing_count && i < ADMI_MAX_JUDGED; i++)
+        admi_count_rule(v->counters, rules[q->missing[i]].metrics_slot, ADMI_RULE_DENIED, 1);
 }
 
 static void count_decision(struct verdict *v)
@@ -366,19 +380,8 @@ static void count_decision(struct verdict *v)
         admi_count(v->counters, ADMI_UNMATCHED, 1);
     if (d->retry_after_ms > 0)
         admi_count_histogram(v->counters, ADMI_RETRY_DELAY_MS, d->retry_after_ms);
-    if ((d->flags & ADM_DECISION_REPEATED) != 0 || d->reason == ADM_REASON_STATE_UNAVAILABLE)
-        return;
-    for (uint32_t i = 0; i < q->judged_count; i++) {
-        uint32_t reason = v->all_pass ? ADM_REASON_ALLOWED : reason_of(v->call, &q->judged[i]);
-
-        if (q->judged[i].shadow)
-            count_shadow(v, &q->judged[i], reason);
-        else
-            count_rule(v, &q->judged[i], reason);
-    }
-    for (uint32_t i = 0; i < q->missing_count && i < ADMI_MAX_JUDGED; i++)
-        admi_count_rule(v->counters, v->call->snapshot->rules[q->missing[i]].metrics_slot,
-                        ADMI_RULE_DENIED, 1);
+    if ((d->flags & ADM_DECISION_REPEATED) == 0 && d->reason != ADM_REASON_STATE_UNAVAILABLE)
+        count_rules(v);
 }
 
 static void tell(const struct admi_call *call, const struct adm_decision *decision)

@@ -73,6 +73,11 @@ struct admi_moment admi_gate_clock_now(struct admi_gate_clock *clock, struct adm
 /* A rule as this gate runs it: its names in the backend and its limit table. */
 struct admi_bound_rule {
     struct adm_term term; /* with the rule's own numbers; amount and partition are the request's */
+    /* Plain: enforced, with state and an amount, and nothing of the request but that changes the
+     * term. Then also: how long a lease lives for it (0: as others wish), whether it keeps one. */
+    uint64_t lease_ttl_ns;
+    bool plain, keeps_lease;
+    uint32_t split; /* the same for (nearly all) rules with state and the same partition keys */
     uint32_t metrics_slot;
     uint32_t table_slot;                /* value slot of the table's key */
     uint64_t *class_handles;            /* the rule's own, then one per override */
@@ -128,12 +133,12 @@ struct admi_gate_thread {
     struct adm_bytes *values;               /* by value slot; all empty between calls */
     uint64_t value_count;
     struct admi_call *spare; /* saves the pool's lock */
+    struct admi_wall wall;
     struct admi_random_stock random;
 };
 
 /* The calling thread's; NULL: no memory. */
 struct admi_gate_thread *admi_gate_thread(struct adm_gate *gate);
-    struct admi_wall wall;
 struct admi_gate_thread *admi_gate_thread_of(struct adm_gate *gate, struct admi_thread *self);
 /* Room for the values of a snapshot. False: no memory. */
 bool admi_thread_reserve(struct adm_gate *gate, struct admi_gate_thread *thread, uint64_t slots);

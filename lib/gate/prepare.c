@@ -50,7 +50,8 @@ static void import_amounts(const struct adm_request *request, struct amounts *ou
 /* The partition that rules with the same keys share: written once, and their terms point to the
  * same bytes, so that a backend can tell without looking at them. */
 struct part {
-    const struct admi_rule *rule; /* whose keys these are */
+    uint32_t split;               /* admi_bound_rule.split of those rules */
+    const struct admi_rule *rule; /* one of them */
     bool lacks;                   /* the request gives no value for one of them */
     bool written;
     uint64_t at, length; /* in call->keys */
@@ -86,28 +87,19 @@ static bool lacks_descriptor(const struct preparation *p, const struct admi_rule
     return false;
 }
 
-static bool split_alike(const struct admi_rule *a, const struct admi_rule *b)
-{
-    if (a->partition_count != b->partition_count)
-        return false;
-    for (uint32_t i = 0; i < a->partition_count; i++)
-        if (a->partition_keys[i] != b->partition_keys[i])
-            return false;
-    return true;
-}
-
 /* Of a rule with state. */
-static struct part *part_of(struct preparation *p, const struct admi_rule *rule)
+static struct part *part_of(struct preparation *p, const struct admi_bound_rule *bound)
 {
     for (uint32_t i = 0; i < p->part_count; i++)
-        if (split_alike(p->parts[i].rule, rule))
+        if (p->parts[i].split == bound->split)
             return &p->parts[i];
     if (p->part_count < PARTS)
         p->part_count++;
     struct part *part = &p->parts[p->part_count - 1];
 
-    part->rule = rule;
-    part->lacks = lacks_descriptor(p, rule);
+    part->split = bound->split;
+    part->rule = &p->snapshot->policy->rules[bound - p->snapshot->rules];
+    part->lacks = lacks_descriptor(p, part->rule);
     part->written = false;
     return part;
 }
@@ -280,6 +272,42 @@ static void note_missing(struct preparation *p, const struct admi_rule *rule, bo
     q->missing_count++;
 }
 
+/* A rule that always asks for the same, and that this request can answer. False: look closer. */
+static bool consider_plain(struct preparation *p, uint32_t r)
+{
+    const struct admi_bound_rule *bound = &p->snapshot->rules[r];
+    struct admi_question *q = &p->call->question;
+    const uint32_t index = p->enforced_terms, unit = bound->term.unit;
+    struct adm_term *term = &p->call->terms[index];
+    struct part *part;
+
+    if (!bound->plain || index == ADM_MAX_TERMS || q->judged_count == ADMI_MAX_JUDGED ||
+        !given(&p->amounts, unit))
+        return false;
+    part = part_of(p, bound);
+    if (part->lacks || (!part->written && !write_part(p, part)))
+        return false;
+    *term = bound->term;
+    term->partition.data = p->call->keys + part->at;
+    term->partition.length = part->length;
+    term->amount = p->amounts.value[unit];
+    struct admi_judged *judged = &q->judged[q->judged_count];
+
+    judged->rule = r;
+    judged->reason = ADM_REASON_ALLOWED;
+    judged->term = index;
+    judged->shadow = false;
+    judged->has_amount = true;
+    judged->amount = p->amounts.value[unit];
+    q->judged_count++;
+    q->any_enforced = true;
+    p->enforced_terms++;
+    p->consuming++;
+    p->ttl_ns = bound->lease_ttl_ns > p->ttl_ns ? bound->lease_ttl_ns : p->ttl_ns;
+    p->keeps_lease = p->keeps_lease || bound->keeps_lease;
+    return true;
+}
+
 static void consider(struct preparation *p, const struct admi_rule *rule)
 {
     const struct admi_numbers *numbers = &rule->numbers;
@@ -296,7 +324,7 @@ static void consider(struct preparation *p, const struct admi_rule *rule)
     if (numbers == NULL)
         return; /* off: matched, and asks for nothing */
     if (admi_rule_has_state(rule))
-        part = part_of(p, rule);
+        part = part_of(p, &p->snapshot->rules[rule->index]);
     no_descriptor = part != NULL ? part->lacks : lacks_descriptor(p, rule);
     no_amount = lacks_amount(p, rule);
     if (no_descriptor || no_amount) {
@@ -442,7 +470,8 @@ static void consider_all(struct preparation *p)
     admi_policy_match(policy, p->values, &matched);
     for (uint32_t r = admi_matched_next(&matched, 0); r != UINT32_MAX;
          r = admi_matched_next(&matched, r + 1))
-        consider(p, &policy->rules[r]);
+        if (!consider_plain(p, r))
+            consider(p, &policy->rules[r]);
 }
 
 static void reset_question(struct admi_question *q)

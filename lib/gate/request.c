@@ -116,8 +116,10 @@ adm_status admi_values_set(struct adm_gate *gate, struct admi_gate_thread *threa
             unknown[unknown_count++] = (uint32_t)i;
             continue;
         }
-        twice = twice || thread->values[slot].length != 0;
-        thread->values[slot] = descriptors[i].value;
+        struct adm_bytes *value = &thread->values[slot];
+
+        twice = twice || value->length != 0;
+        *value = descriptors[i].value;
         slots[slot_count++] = slot;
     }
     *out_slot_count = slot_count;

@@ -4,6 +4,8 @@
 #include "base/memory.h"
 #include "gate/gate.h"
 
+#define SPLITS_COMPARED 64u
+
 /* ---- the numbers in force ---- */
 
 const struct admi_numbers *admi_pick(const struct admi_snapshot *snapshot, uint32_t r,
@@ -116,16 +118,49 @@ void admi_term_fill(const struct admi_snapshot *snapshot, const struct admi_rule
     out->passes_at_ns = UINT64_MAX;
 }
 
+static bool split_alike(const struct admi_rule *a, const struct admi_rule *b)
+{
+    if (a->partition_count != b->partition_count)
+        return false;
+    for (uint32_t i = 0; i < a->partition_count; i++)
+        if (a->partition_keys[i] != b->partition_keys[i])
+            return false;
+    return true;
+}
+
+static void prepare_rule(struct admi_snapshot *snapshot, const struct admi_rule *rule)
+{
+    struct admi_bound_rule *bound = &snapshot->rules[rule->index];
+
+    if (rule->per_replica)
+        return; /* its terms depend on the request */
+    admi_term_fill(snapshot, rule, &rule->numbers, bound->class_handles[0], NULL, 1, 0,
+                   &bound->term);
+    bound->plain =
+        !rule->shadow && !rule->completion && rule->override_count == 0 && bound->table == NULL;
+    bound->lease_ttl_ns = rule->type == ADMI_CONCURRENCY ? rule->numbers.lease_ttl_ns : 0;
+    bound->keeps_lease = rule->type == ADMI_CONCURRENCY || rule->settle_exact;
+}
+
+/* Each rule with state is compared with the last few that differ: should there be more ways to
+ * split, some rules get a number of their own, and write a partition twice. */
 void admi_terms_prepare(struct admi_snapshot *snapshot)
 {
+    const struct admi_rule *kinds[SPLITS_COMPARED];
+    uint32_t count = 0;
+
     for (uint32_t r = 0; r < snapshot->policy->rule_count; r++) {
         const struct admi_rule *rule = &snapshot->policy->rules[r];
-        struct admi_bound_rule *bound = &snapshot->rules[r];
+        uint32_t k = 0;
 
-        /* The terms of a rule that scales depend on the request. */
-        if (admi_rule_has_state(rule) && !rule->per_replica)
-            admi_term_fill(snapshot, rule, &rule->numbers, bound->class_handles[0], NULL, 1, 0,
-                           &bound->term);
+        if (!admi_rule_has_state(rule))
+            continue;
+        while (k < count && k < SPLITS_COMPARED && !split_alike(kinds[k], rule))
+            k++;
+        if (k == count || k == SPLITS_COMPARED)
+            kinds[k = count++ % SPLITS_COMPARED] = rule;
+        snapshot->rules[r].split = kinds[k]->index;
+        prepare_rule(snapshot, rule);
     }
 }
 

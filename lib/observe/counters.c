@@ -84,20 +84,22 @@ void admi_count_rule(struct admi_counters *counters, uint32_t slot, enum admi_ru
         add(&chunk->counts[slot % ADMI_RULES_PER_CHUNK][which], by);
 }
 
-void admi_count_rule_request(struct admi_counters *counters, uint32_t slot,
-                             enum admi_rule_counter which, uint64_t amount)
+void admi_count_rule_requests(struct admi_counters *counters, enum admi_rule_counter which,
+                              const struct admi_rule_amount *rules, uint32_t count)
 {
     _Static_assert(ADMI_RULE_ADMITTED_UNITS == ADMI_RULE_ADMITTED + 1 &&
                        ADMI_RULE_DENIED_UNITS == ADMI_RULE_DENIED + 1,
                    "the amounts are behind the requests");
     if (counters == NULL || (which != ADMI_RULE_ADMITTED && which != ADMI_RULE_DENIED))
         return;
-    struct admi_rule_chunk *chunk = admi_counters_rule_chunk(counters, slot);
-    if (chunk == NULL)
-        return;
-    _Atomic uint64_t *counts = &chunk->counts[slot % ADMI_RULES_PER_CHUNK][which];
-    add(&counts[0], 1);
-    add(&counts[1], amount);
+    for (uint32_t i = 0; i < count; i++) {
+        struct admi_rule_chunk *chunk = admi_counters_rule_chunk(counters, rules[i].slot);
+        if (chunk == NULL)
+            continue;
+        _Atomic uint64_t *counts = chunk->counts[rules[i].slot % ADMI_RULES_PER_CHUNK];
+        add(&counts[which], 1);
+        add(&counts[which + 1], rules[i].amount);
+    }
 }
 
 void admi_count_decision(struct admi_counters *counters, uint32_t series, uint32_t reason,

@@ -91,9 +91,13 @@ struct admi_counters *admi_observe_local_of(struct admi_observe *observe, struct
 void admi_count(struct admi_counters *counters, enum admi_counter which, uint64_t by);
 void admi_count_rule(struct admi_counters *counters, uint32_t slot, enum admi_rule_counter which,
                      uint64_t by);
-/* A request and its amount: which is ADMI_RULE_ADMITTED or ADMI_RULE_DENIED. */
-void admi_count_rule_request(struct admi_counters *counters, uint32_t slot,
-                             enum admi_rule_counter which, uint64_t amount);
+/* A request and its amount, for several rules: which is ADMI_RULE_ADMITTED or ADMI_RULE_DENIED. */
+struct admi_rule_amount {
+    uint32_t slot;
+    uint64_t amount;
+};
+void admi_count_rule_requests(struct admi_counters *counters, enum admi_rule_counter which,
+                              const struct admi_rule_amount *rules, uint32_t count);
 void admi_count_decision(struct admi_counters *counters, uint32_t series, uint32_t reason,
                          uint64_t cost);
 /* ADM_OP_*, ADM_OUTCOME_* */

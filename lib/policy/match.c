@@ -3,15 +3,28 @@
 #include "base/memory.h"
 #include "policy/match_index.h"
 
-static void mark(struct admi_matched *out, uint32_t rule)
+static void mark_word(struct admi_matched *out, uint32_t word, uint64_t bits)
 {
-    uint32_t word = rule / 64;
     uint64_t bit = UINT64_C(1) << word % 64;
     if ((out->summary[word / 64] & bit) == 0) {
         out->summary[word / 64] |= bit;
-        out->words[word] = 0; /* stale until its summary bit says otherwise */
+        out->words[word] = bits; /* stale until its summary bit says otherwise */
+    } else {
+        out->words[word] |= bits;
     }
-    out->words[word] |= UINT64_C(1) << rule % 64;
+}
+
+/* Rules of one match are often neighbours: a word is written once for those in it. */
+static void mark(const uint32_t *rules, uint32_t count, struct admi_matched *out)
+{
+    for (uint32_t i = 0; i < count;) {
+        uint32_t word = rules[i] / 64;
+        uint64_t bits = 0;
+        do {
+            bits |= UINT64_C(1) << rules[i++] % 64;
+        } while (i < count && rules[i] / 64 == word);
+        mark_word(out, word, bits);
+    }
 }
 
 /* Most matches are one key with one value. */
@@ -30,8 +43,7 @@ static void visit(const struct admi_match_index *index, uint32_t group,
     const struct admi_match_group *g = &index->groups[group];
     if (!holds(g->match, values))
         return;
-    for (uint32_t i = 0; i < g->rule_count; i++)
-        mark(out, index->rules[g->first_rule + i]);
+    mark(index->rules + g->first_rule, g->rule_count, out);
 }
 
 static void visit_list(const struct admi_match_index *index, struct admi_match_list list,
