@@ -2,15 +2,12 @@
 /* The fork guard: a page that the kernel wipes in a forked child, or the process id. */
 #include "base/fork_guard.h"
 
-#include <stddef.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18 /* Linux 4.14; older kernels refuse it */
 #endif
-
-#define INTACT 0x5eed5afeu
 
 void admi_fork_guard_init(struct admi_fork_guard *guard)
 {
@@ -30,7 +27,7 @@ void admi_fork_guard_init(struct admi_fork_guard *guard)
     }
     guard->page = page;
     guard->page_bytes = (uint64_t)page_bytes;
-    *guard->page = INTACT;
+    *guard->page = ADMI_FORK_GUARD_INTACT;
 }
 
 void admi_fork_guard_fini(struct admi_fork_guard *guard)
@@ -40,7 +37,7 @@ void admi_fork_guard_fini(struct admi_fork_guard *guard)
     guard->page = NULL;
 }
 
-int admi_fork_guard_is_child(const struct admi_fork_guard *guard)
+int admi_fork_guard_is_other_process(const struct admi_fork_guard *guard)
 {
-    return guard->page != NULL ? *guard->page != INTACT : guard->process != (int32_t)getpid();
+    return guard->process != (int32_t)getpid();
 }

@@ -4,6 +4,7 @@
 #ifndef ADMI_FORK_GUARD_H
 #define ADMI_FORK_GUARD_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct admi_fork_guard {
@@ -17,6 +18,15 @@ struct admi_fork_guard {
 void admi_fork_guard_init(struct admi_fork_guard *guard);
 void admi_fork_guard_fini(struct admi_fork_guard *guard);
 
-int admi_fork_guard_is_child(const struct admi_fork_guard *guard);
+/* What the page says in the process that made it. */
+#define ADMI_FORK_GUARD_INTACT 0x5eed5afeu
+
+int admi_fork_guard_is_other_process(const struct admi_fork_guard *guard);
+
+static inline int admi_fork_guard_is_child(const struct admi_fork_guard *guard)
+{
+    return guard->page != NULL ? *guard->page != ADMI_FORK_GUARD_INTACT
+                               : admi_fork_guard_is_other_process(guard);
+}
 
 #endif

@@ -7,6 +7,10 @@
 
 #include <admit/admit.h>
 
+/* For what is rare inside of what is frequent: a function of its own, so that the frequent way does
+ * not pay for its registers. */
+#define ADMI_APART __attribute__((noinline))
+
 /* malloc and free, for a NULL or empty allocator. */
 extern const struct adm_allocator admi_malloc_allocator;
 
@@ -26,6 +30,28 @@ static inline void admi_copy(void *to, const void *from, uint64_t bytes)
 {
     if (bytes > 0)
         memcpy(to, from, (size_t)bytes);
+}
+
+/* The same for what mostly has a few bytes: two moves that may overlap. */
+static inline void admi_copy_short(void *to, const void *from, uint64_t bytes)
+{
+    char *end = (char *)to + bytes;
+    const char *from_end = (const char *)from + bytes;
+    uint64_t first, last;
+
+    if (bytes < 4 || bytes > 16) {
+        admi_copy(to, from, bytes);
+    } else if (bytes >= 8) {
+        admi_copy(&first, from, 8);
+        admi_copy(&last, from_end - 8, 8);
+        admi_copy(to, &first, 8);
+        admi_copy(end - 8, &last, 8);
+    } else {
+        admi_copy(&first, from, 4);
+        admi_copy(&last, from_end - 4, 4);
+        admi_copy(to, &first, 4);
+        admi_copy(end - 4, &last, 4);
+    }
 }
 
 static inline void admi_clear(void *memory, uint64_t bytes)

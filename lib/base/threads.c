@@ -297,9 +297,7 @@ static struct header *find_block(struct admi_threads *threads, const struct thre
     return header;
 }
 
-/* Apart from the usual way, which then needs no stack. */
-__attribute__((noinline)) static void *find_or_make(struct admi_threads *threads,
-                                                    struct thread *self)
+ADMI_APART static void *find_or_make(struct admi_threads *threads, struct thread *self)
 {
     void *block = cached(self, threads->serial);
     if (block != NULL)

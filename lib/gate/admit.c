@@ -80,7 +80,7 @@ static bool start(struct asking *a)
     return complete;
 }
 
-static void count_invalid(struct adm_gate *gate, adm_status status)
+ADMI_APART static void count_invalid(struct adm_gate *gate, adm_status status)
 {
     if (adm_status_class(status) == ADM_STATUS_CLASS_CALLER)
         admi_count(admi_observe_local(gate->observe), ADMI_INVALID, 1);
@@ -123,7 +123,7 @@ static enum answer ask_once(struct asking *a, enum admi_purpose purpose)
 }
 
 /* A backend that says it never defers, and does: the op is lost to it, and so is the call. */
-static void lose(struct asking *a)
+ADMI_APART static void lose(struct asking *a)
 {
     admi_count(admi_observe_local(a->gate->observe), ADMI_BACKEND_RESULTS, 1);
     atomic_fetch_add(&a->call->snapshot->references, 1);
@@ -140,7 +140,7 @@ static void finish_call(struct asking *a)
 
 /* The classes changed under us. True: there is (or soon was) another snapshot to ask with. A queue
  * never waits for a publish on a backend that defers. */
-static bool refreshed(struct asking *a, const struct admi_snapshot *used)
+ADMI_APART static bool refreshed(struct asking *a, const struct admi_snapshot *used)
 {
     admi_count(admi_observe_local(a->gate->observe), ADMI_BACKEND_STALE, 1);
     if (a->queue != NULL && a->gate->backend.defers)
@@ -187,8 +187,8 @@ static enum answer ask_again(struct asking *a, enum admi_purpose purpose)
     return ask(a, purpose);
 }
 
-static adm_status wait_and_decide(struct asking *a, enum admi_purpose purpose,
-                                  struct adm_decision *decision)
+ADMI_APART static adm_status wait_and_decide(struct asking *a, enum admi_purpose purpose,
+                                             struct adm_decision *decision)
 {
     enum answer answer = AWAY;
     adm_status status;

@@ -54,21 +54,28 @@ static struct admi_call *call_new(struct adm_gate *gate)
     return call;
 }
 
-struct admi_call *admi_call_get(struct adm_gate *gate, struct admi_gate_thread *thread,
-                                adm_status *out_status)
+ADMI_APART static struct admi_call *call_from_pool(struct adm_gate *gate)
 {
-    struct admi_call *call = thread->spare;
+    struct admi_call *call = NULL;
 
-    thread->spare = NULL;
-    if (call == NULL && !admi_gate_is_child(gate)) {
+    if (!admi_gate_is_child(gate)) {
         (void)pthread_mutex_lock(&gate->calls);
         call = gate->pool;
         if (call != NULL)
             gate->pool = call->next;
         (void)pthread_mutex_unlock(&gate->calls);
     }
+    return call != NULL ? call : call_new(gate);
+}
+
+struct admi_call *admi_call_get(struct adm_gate *gate, struct admi_gate_thread *thread,
+                                adm_status *out_status)
+{
+    struct admi_call *call = thread->spare;
+
+    thread->spare = NULL;
     if (call == NULL)
-        call = call_new(gate);
+        call = call_from_pool(gate);
     if (call == NULL) {
         *out_status = ADM_E_NOMEM;
         return NULL;
@@ -77,7 +84,7 @@ struct admi_call *admi_call_get(struct adm_gate *gate, struct admi_gate_thread *
     return call;
 }
 
-static void call_to_pool(struct adm_gate *gate, struct admi_call *call)
+ADMI_APART static void call_to_pool(struct adm_gate *gate, struct admi_call *call)
 {
     admi_snapshot_unref(call->snapshot);
     call->snapshot = NULL;
@@ -230,18 +237,9 @@ static bool start_direct(struct admi_call *call, struct admi_gate_thread *thread
     return admi_op_is_complete(&call->op);
 }
 
-bool admi_call_start(struct admi_call *call, struct admi_gate_thread *thread,
-                     const struct admi_moment *moment, uint64_t timeout_ns)
+ADMI_APART static bool start_away(struct admi_call *call)
 {
     struct adm_gate *gate = call->gate;
-
-    call->op.now = moment->now;
-    call->op.max_skew_ns = atomic_load_explicit(&gate->clock.max_skew_ns, memory_order_relaxed);
-    call->op.deadline_ns = later(moment->now.mono_ns, timeout_ns);
-    call->started_ns = moment->now.mono_ns;
-    call->timed = false;
-    if (!gate->backend.defers)
-        return start_direct(call, thread);
     bool room = go_away(call);
     if (!room) {
         /* What has come back without anybody looking takes no room. */
@@ -257,6 +255,19 @@ bool admi_call_start(struct admi_call *call, struct admi_gate_thread *thread,
     admi_bound_start(&gate->backend, &call->op);
     admi_gate_progress(gate);
     return atomic_load(&call->state) == ADMI_CALL_DONE;
+}
+
+bool admi_call_start(struct admi_call *call, struct admi_gate_thread *thread,
+                     const struct admi_moment *moment, uint64_t timeout_ns)
+{
+    struct adm_gate *gate = call->gate;
+
+    call->op.now = moment->now;
+    call->op.max_skew_ns = atomic_load_explicit(&gate->clock.max_skew_ns, memory_order_relaxed);
+    call->op.deadline_ns = later(moment->now.mono_ns, timeout_ns);
+    call->started_ns = moment->now.mono_ns;
+    call->timed = false;
+    return gate->backend.defers ? start_away(call) : start_direct(call, thread);
 }
 
 /* An orphan came back. A grant that nobody waits for is given back: what settlement can return

@@ -143,7 +143,7 @@ static uint32_t reason_of(const struct admi_call *call, const struct admi_judged
 
 /* Rules whose key space is full speak before all others; the wait is known if each knows its own.
  */
-static bool decide_room(struct verdict *v)
+ADMI_APART static bool decide_room(struct verdict *v)
 {
     const struct admi_question *q = &v->call->question;
     uint64_t wait_ms = 0;
@@ -168,7 +168,7 @@ static bool decide_room(struct verdict *v)
     return any;
 }
 
-static void decide_by_rules(struct verdict *v)
+ADMI_APART static void decide_by_rules(struct verdict *v)
 {
     const struct admi_question *q = &v->call->question;
     struct adm_decision *d = v->decision;
@@ -203,7 +203,7 @@ static void decide_by_rules(struct verdict *v)
     d->verdict = d->reason == ADM_REASON_ALLOWED ? ADM_VERDICT_ALLOW : ADM_VERDICT_DENY;
 }
 
-static void decide_early(struct verdict *v)
+ADMI_APART static void decide_early(struct verdict *v)
 {
     const struct admi_question *q = &v->call->question;
     struct adm_decision *d = v->decision;
@@ -219,7 +219,7 @@ static void decide_early(struct verdict *v)
     }
 }
 
-static void add_shadow(struct verdict *v)
+ADMI_APART static void add_shadow(struct verdict *v)
 {
     const struct admi_question *q = &v->call->question;
     struct adm_decision *d = v->decision;
@@ -270,7 +270,7 @@ static bool contradicts(const struct admi_call *call, const struct adm_decision 
            (d->verdict == ADM_VERDICT_ALLOW && lease != ((take->flags & ADM_TAKE_F_LEASE) != 0));
 }
 
-static void fail_closed(struct verdict *v, uint32_t reason)
+ADMI_APART static void fail_closed(struct verdict *v, uint32_t reason)
 {
     struct adm_decision *d = v->decision;
 
@@ -306,7 +306,7 @@ static void decide_with_state(struct verdict *v)
         add_shadow(v);
 }
 
-static void decide_repeated(struct verdict *v, enum admi_purpose purpose)
+ADMI_APART static void decide_repeated(struct verdict *v, enum admi_purpose purpose)
 {
     struct adm_decision *d = v->decision;
 
@@ -329,7 +329,7 @@ static void decide_repeated(struct verdict *v, enum admi_purpose purpose)
 
 /* ---- counting ---- */
 
-static void count_shadow(struct verdict *v, const struct admi_judged *j, uint32_t reason)
+ADMI_APART static void count_shadow(struct verdict *v, const struct admi_judged *j, uint32_t reason)
 {
     uint32_t slot = v->call->snapshot->rules[j->rule].metrics_slot;
 
@@ -384,12 +384,9 @@ static void count_decision(struct verdict *v)
         count_rules(v);
 }
 
-static void tell(const struct admi_call *call, const struct adm_decision *decision)
+ADMI_APART static void tell(const struct admi_call *call, const struct adm_decision *decision)
 {
     const struct adm_gate *gate = call->gate;
-
-    if (gate->on_event == NULL)
-        return;
     struct adm_event event = { .size = sizeof event, .kind = ADM_EVENT_DECISION };
 
     event.now = call->question.moment.now;
@@ -431,7 +428,8 @@ adm_status admi_decide(struct admi_call *call, struct admi_gate_thread *thread,
     decision->flags |= v.truncated ? ADM_DECISION_TRUNCATED : 0;
     if (purpose == ADMI_FOR_ADMIT) {
         count_decision(&v);
-        tell(call, decision);
+        if (call->gate->on_event != NULL)
+            tell(call, decision);
     }
     return ADM_OK;
 }

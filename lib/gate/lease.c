@@ -17,11 +17,11 @@ struct errand {
     uint32_t final_all;
 };
 
-static void tell(const struct admi_call *call, uint32_t outcome)
+ADMI_APART static void tell(const struct admi_call *call, uint32_t outcome)
 {
     const struct adm_gate *gate = call->gate;
 
-    if (gate->on_event == NULL || call->op.kind == ADM_OP_RENEW)
+    if (call->op.kind == ADM_OP_RENEW)
         return;
     struct adm_event event = { .size = sizeof event, .kind = ADM_EVENT_RELEASE };
 
@@ -78,18 +78,20 @@ static adm_status lease_finish(struct admi_call *call, struct admi_counters *cou
     admi_count_outcome(counters, call->op.kind, outcome);
     if (call->op.kind == ADM_OP_GIVE)
         admi_count_result(counters, call->op.result);
-    tell(call, outcome);
+    if (call->gate->on_event != NULL)
+        tell(call, outcome);
     *out_outcome = outcome;
     return ADM_OK;
 }
 
-static void lease_queued(struct admi_call *call, uint32_t *out_outcome)
+ADMI_APART static void lease_queued(struct admi_call *call, uint32_t *out_outcome)
 {
     struct admi_counters *counters = admi_observe_local(call->gate->observe);
 
     admi_count(counters, ADMI_QUEUED, 1);
     admi_count_outcome(counters, call->op.kind, ADM_OUTCOME_QUEUED);
-    tell(call, ADM_OUTCOME_QUEUED);
+    if (call->gate->on_event != NULL)
+        tell(call, ADM_OUTCOME_QUEUED);
     *out_outcome = ADM_OUTCOME_QUEUED;
 }
 
@@ -142,7 +144,7 @@ static adm_status finish(struct admi_gate_thread *thread, struct admi_call *call
     return status;
 }
 
-static adm_status give_up(struct admi_call *call, uint32_t *out_outcome)
+ADMI_APART static adm_status give_up(struct admi_call *call, uint32_t *out_outcome)
 {
     bool alone = call->op.kind != ADM_OP_RENEW;
 

@@ -105,20 +105,22 @@ static struct part *part_of(struct preparation *p, const struct admi_bound_rule 
 }
 
 /* False: no memory. */
-static bool write_part(struct preparation *p, struct part *part)
+ADMI_APART static bool write_part(struct preparation *p, struct part *part)
 {
     struct admi_call *call = p->call;
-    uint64_t bytes = admi_partition_bytes(p->snapshot, part->rule, p->values);
+    uint64_t most = (1 + (uint64_t)part->rule->partition_count) * (2 + ADM_MAX_VALUE_BYTES);
 
-    if (!admi_call_reserve_keys(call, bytes)) {
+    /* Mostly there is room for the longest values, and nobody has to know how long these are. */
+    if (call->key_bytes - call->keys_used < most &&
+        !admi_call_reserve_keys(call, admi_partition_bytes(p->snapshot, part->rule, p->values))) {
         p->no_memory = true;
         return false;
     }
-    (void)admi_partition_write(p->snapshot, part->rule, p->values, call->keys + call->keys_used);
     part->at = call->keys_used;
-    part->length = bytes;
+    part->length =
+        admi_partition_write(p->snapshot, part->rule, p->values, call->keys + part->at).length;
     part->written = true;
-    call->keys_used += bytes;
+    call->keys_used += part->length;
     return true;
 }
 
@@ -308,7 +310,7 @@ static bool consider_plain(struct preparation *p, uint32_t r)
     return true;
 }
 
-static void consider(struct preparation *p, const struct admi_rule *rule)
+ADMI_APART static void consider(struct preparation *p, const struct admi_rule *rule)
 {
     const struct admi_numbers *numbers = &rule->numbers;
     uint64_t handle = 0, entry = 0;
@@ -388,7 +390,7 @@ static uint32_t early_reason(const struct preparation *p)
 }
 
 /* An early decision needs no verdict of the enforced terms; explain shows them all the same. */
-static void drop_enforced_terms(struct preparation *p)
+ADMI_APART static void drop_enforced_terms(struct preparation *p)
 {
     struct admi_question *q = &p->call->question;
     uint32_t kept = 0;
@@ -401,7 +403,7 @@ static void drop_enforced_terms(struct preparation *p)
     p->enforced_terms = 0;
 }
 
-static void pack_terms(struct preparation *p)
+ADMI_APART static void pack_terms(struct preparation *p)
 {
     struct admi_question *q = &p->call->question;
 

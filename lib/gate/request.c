@@ -45,11 +45,12 @@ adm_status admi_descriptors_check(const struct adm_gate *gate,
 {
     if (count > ADM_MAX_DESCRIPTORS || (count > 0 && descriptors == NULL))
         return ADM_E_INVALID_DESCRIPTORS;
+    uint32_t keys = admi_names_count(&gate->keys);
+
     for (uint64_t i = 0; i < count; i++) {
         const struct adm_descriptor *d = &descriptors[i];
 
-        if (d->key_id > admi_names_count(&gate->keys) ||
-            (d->key_id == 0 && !legal(d->key, ADM_MAX_KEY_BYTES)) ||
+        if (d->key_id > keys || (d->key_id == 0 && !legal(d->key, ADM_MAX_KEY_BYTES)) ||
             !legal(d->value, ADM_MAX_VALUE_BYTES))
             return ADM_E_INVALID_DESCRIPTORS;
     }
@@ -70,24 +71,35 @@ adm_status admi_request_check(struct adm_gate *gate, const struct adm_request *r
 
 /* ---- descriptors to value slots ---- */
 
-static uint32_t slot_of(const struct adm_gate *gate, const struct admi_snapshot *snapshot,
-                        const struct adm_descriptor *d)
+/* The first use of an interned key under this snapshot, or a key given by its bytes. */
+ADMI_APART static uint32_t look_up_slot(const struct adm_gate *gate,
+                                        const struct admi_snapshot *snapshot,
+                                        const struct adm_descriptor *d)
 {
     if (d->key_id == 0)
         return admi_snapshot_slot(snapshot, d->key);
-    _Atomic uint32_t *known = &snapshot->slot_of_key[d->key_id - 1];
-    uint32_t slot = atomic_load_explicit(known, memory_order_relaxed);
+    uint32_t slot = admi_snapshot_slot(snapshot, key_of(gate, d));
 
-    if (slot == 0) {
-        slot = admi_snapshot_slot(snapshot, key_of(gate, d)) + 2; /* ADMI_NO_KEY: 1 */
-        atomic_store_explicit(known, slot, memory_order_relaxed); /* everybody finds the same */
-    }
-    return slot - 2;
+    /* Everybody finds the same. */
+    atomic_store_explicit(&snapshot->slot_of_key[d->key_id - 1], slot + 2, memory_order_relaxed);
+    return slot;
+}
+
+static inline uint32_t slot_of(const struct adm_gate *gate, const struct admi_snapshot *snapshot,
+                               const struct adm_descriptor *d)
+{
+    uint32_t known = d->key_id == 0
+                         ? 0
+                         : atomic_load_explicit(&snapshot->slot_of_key[d->key_id - 1],
+                                                memory_order_relaxed); /* ADMI_NO_KEY: 1 */
+
+    return known != 0 ? known - 2 : look_up_slot(gate, snapshot, d);
 }
 
 /* Keys that the policy knows collide in their slot; the others are compared with each other. */
-static bool unknown_key_twice(const struct adm_gate *gate, const struct adm_descriptor *descriptors,
-                              const uint32_t *unknown, uint32_t count)
+ADMI_APART static bool unknown_key_twice(const struct adm_gate *gate,
+                                         const struct adm_descriptor *descriptors,
+                                         const uint32_t *unknown, uint32_t count)
 {
     for (uint32_t i = 1; i < count; i++)
         for (uint32_t k = 0; k < i; k++)
@@ -104,26 +116,28 @@ adm_status admi_values_set(struct adm_gate *gate, struct admi_gate_thread *threa
 {
     uint32_t unknown[ADM_MAX_DESCRIPTORS];
     uint32_t unknown_count = 0, slot_count = 0;
-    bool twice = false;
+    uint64_t twice = 0;
 
     *out_slot_count = 0;
-    if (!admi_thread_reserve(gate, thread, snapshot->slot_count))
+    if (snapshot->slot_count > thread->value_count &&
+        !admi_thread_reserve(gate, thread, snapshot->slot_count))
         return ADM_E_NOMEM;
-    for (uint64_t i = 0; i < count; i++) {
+    struct adm_bytes *values = thread->values;
+
+    for (uint32_t i = 0; i < count; i++) {
         uint32_t slot = slot_of(gate, snapshot, &descriptors[i]);
 
         if (slot == ADMI_NO_KEY) {
-            unknown[unknown_count++] = (uint32_t)i;
+            unknown[unknown_count++] = i;
             continue;
         }
-        struct adm_bytes *value = &thread->values[slot];
-
-        twice = twice || value->length != 0;
-        *value = descriptors[i].value;
+        twice |= values[slot].length;
+        values[slot] = descriptors[i].value;
         slots[slot_count++] = slot;
     }
     *out_slot_count = slot_count;
-    if (twice || unknown_key_twice(gate, descriptors, unknown, unknown_count)) {
+    if (twice != 0 ||
+        (unknown_count > 1 && unknown_key_twice(gate, descriptors, unknown, unknown_count))) {
         admi_values_clear(thread, slots, slot_count);
         *out_slot_count = 0;
         return ADM_E_INVALID_DESCRIPTORS;

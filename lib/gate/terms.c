@@ -76,7 +76,7 @@ static uint8_t *write_value(struct adm_bytes value, uint8_t *to)
     /* Length first: joined values must not run into each other (ab + c is not a + bc). */
     to[0] = (uint8_t)(value.length >> 8);
     to[1] = (uint8_t)(value.length & 0xff);
-    admi_copy(to + 2, value.data, value.length);
+    admi_copy_short(to + 2, value.data, value.length);
     return to + 2 + value.length;
 }
 

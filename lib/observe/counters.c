@@ -13,7 +13,8 @@ static inline void add(_Atomic uint64_t *counter, uint64_t by)
     atomic_store_explicit(counter, sum, memory_order_relaxed);
 }
 
-static struct admi_rule_chunk *make_rule_chunk(struct admi_counters *counters, uint32_t i)
+ADMI_APART static struct admi_rule_chunk *make_rule_chunk(struct admi_counters *counters,
+                                                          uint32_t i)
 {
     struct admi_rule_chunk *fresh = admi_allocate(counters->allocator, 1, sizeof *fresh);
     struct admi_rule_chunk *present = NULL;
@@ -92,13 +93,17 @@ void admi_count_rule_requests(struct admi_counters *counters, enum admi_rule_cou
                    "the amounts are behind the requests");
     if (counters == NULL || (which != ADMI_RULE_ADMITTED && which != ADMI_RULE_DENIED))
         return;
+    struct admi_rule_chunk *chunk = NULL;
     for (uint32_t i = 0; i < count; i++) {
-        struct admi_rule_chunk *chunk = admi_counters_rule_chunk(counters, rules[i].slot);
+        uint32_t slot = rules[i].slot;
+        if (chunk == NULL ||
+            slot / ADMI_RULES_PER_CHUNK != rules[i - 1].slot / ADMI_RULES_PER_CHUNK)
+            chunk = admi_counters_rule_chunk(counters, slot);
         if (chunk == NULL)
             continue;
-        _Atomic uint64_t *counts = chunk->counts[rules[i].slot % ADMI_RULES_PER_CHUNK];
-        add(&counts[which], 1);
-        add(&counts[which + 1], rules[i].amount);
+        _Atomic uint64_t *counts = &chunk->counts[slot % ADMI_RULES_PER_CHUNK][which];
+        add(&counts[0], 1);
+        add(&counts[1], rules[i].amount);
     }
 }
 

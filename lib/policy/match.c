@@ -9,6 +9,8 @@ static void mark_word(struct admi_matched *out, uint32_t word, uint64_t bits)
     if ((out->summary[word / 64] & bit) == 0) {
         out->summary[word / 64] |= bit;
         out->words[word] = bits; /* stale until its summary bit says otherwise */
+        if (word >= out->end)
+            out->end = word + 1;
     } else {
         out->words[word] |= bits;
     }
@@ -37,8 +39,8 @@ static bool holds(const struct admi_match *match, const struct adm_bytes *values
     return admi_match_holds(match, values);
 }
 
-static void visit(const struct admi_match_index *index, uint32_t group,
-                  const struct adm_bytes *values, struct admi_matched *out)
+static inline void visit(const struct admi_match_index *index, uint32_t group,
+                         const struct adm_bytes *values, struct admi_matched *out)
 {
     const struct admi_match_group *g = &index->groups[group];
     if (!holds(g->match, values))
@@ -46,8 +48,8 @@ static void visit(const struct admi_match_index *index, uint32_t group,
     mark(index->rules + g->first_rule, g->rule_count, out);
 }
 
-static void visit_list(const struct admi_match_index *index, struct admi_match_list list,
-                       const struct adm_bytes *values, struct admi_matched *out)
+static inline void visit_list(const struct admi_match_index *index, struct admi_match_list list,
+                              const struct adm_bytes *values, struct admi_matched *out)
 {
     for (uint32_t i = 0; i < list.count; i++)
         visit(index, index->members[list.first + i], values, out);
@@ -100,6 +102,7 @@ void admi_policy_match(const struct adm_policy *policy, const struct adm_bytes *
     const struct admi_match_index *index = policy->match_index;
     uint64_t pair_hashes[ADMI_MATCH_PAIR_KEYS];
     admi_clear(out->summary, sizeof out->summary);
+    out->end = 0;
     for (uint32_t i = 0; i < index->pair_key_count; i++)
         pair_hashes[i] = 0;
     visit_list(index, index->always, values, out);

@@ -143,6 +143,7 @@ struct adm_policy {
  * through admi_matched_next() and admi_matched_has().
  */
 struct admi_matched {
+    uint32_t end; /* words from this one on are not marked */
     uint64_t summary[ADMI_MAX_RULES / 64 / 64];
     uint64_t words[ADMI_MAX_RULES / 64];
 };
@@ -164,14 +165,14 @@ uint32_t admi_matched_next_word(const struct admi_matched *matched, uint32_t wor
 static inline uint32_t admi_matched_next(const struct admi_matched *matched, uint32_t from)
 {
     uint32_t word = from / 64;
-    if (from >= ADMI_MAX_RULES)
+    if (from >= ADMI_MAX_RULES || word >= matched->end)
         return UINT32_MAX;
     if ((matched->summary[word / 64] >> word % 64 & 1) != 0) {
         uint64_t rest = matched->words[word] >> from % 64;
         if (rest != 0)
             return from + (uint32_t)__builtin_ctzll(rest);
     }
-    return admi_matched_next_word(matched, word + 1);
+    return word + 1 < matched->end ? admi_matched_next_word(matched, word + 1) : UINT32_MAX;
 }
 
 bool admi_matched_has(const struct admi_matched *matched, uint32_t rule);

@@ -200,12 +200,14 @@ START_TEST(next_walks_exactly_the_marked_rules)
     for (size_t s = 0; s < COUNT(sets); s++) {
         struct admi_matched *matched = new_matched();
         memset(matched->summary, 0, sizeof matched->summary);
+        matched->end = 0;
         for (uint32_t i = 0; sets[s][i] != UINT32_MAX; i++) {
             uint32_t rule = sets[s][i], word = rule / 64;
             if ((matched->summary[word / 64] >> word % 64 & 1) == 0)
                 matched->words[word] = 0;
             matched->summary[word / 64] |= UINT64_C(1) << word % 64;
             matched->words[word] |= UINT64_C(1) << rule % 64;
+            matched->end = word + 1;
         }
         uint32_t next = 0;
         for (uint32_t rule = 0; rule <= ADMI_MAX_RULES; rule++) {
