@@ -301,7 +301,7 @@ struct adm_backend {
 /* A bucket class's odometer: what it has dripped so far, read in units of 2^-shift token, at most
  * one unit per nanosecond: V(t) = v0 + floor((t - t0) * a / b). A bucket is one number E, the
  * reading at which it is empty; a bucket that was never seen is ADM_BUCKET_FRESH, which is full.
- * Readings and E saturate at 2^62 - 1. */
+ * Readings and E saturate at 2^62 - 2^59 - 1. */
 struct adm_odometer {
     uint64_t t0_ns;
     int64_t v0;

@@ -86,12 +86,14 @@ static uint64_t lay_records(struct ledger *ledger, const void *owner, uint64_t p
 /* Touches the struct alone, so it may as well be on a stack, to measure. */
 static void lay_out(struct ledger *ledger, const struct adm_ledger_options *options)
 {
-    uint64_t families = admi_ledger_families_max(options->classes_max, options->partitions_max);
+    uint64_t families = admi_registry_families_max(options->classes_max, options->partitions_max);
+    uint64_t own = distance(ledger, &ledger->registry), own_end;
     uint64_t end = sizeof *ledger;
 
-    lay_table(ledger, &ledger->family_table, families, &end);
+    own_end = end - own;
+    admi_registry_init(&ledger->registry, options->classes_max, 0, families, &own_end);
+    end = own + own_end;
     ledger->families_at = lay_records(ledger, ledger, families, sizeof(struct ledger_family), &end);
-    lay_table(ledger, &ledger->class_table, options->classes_max, &end);
     ledger->classes_at =
         lay_records(ledger, ledger, options->classes_max, sizeof(struct ledger_class), &end);
     lay_table(ledger, &ledger->attempt_table, options->attempts_max, &end);
@@ -134,15 +136,20 @@ static bool make_secrets(struct ledger *ledger, const struct adm_random *given)
     const struct adm_random system = { NULL, admi_entropy_fill };
     const struct adm_random *random = given != NULL ? given : &system;
 
-    return random->fill(random->self, ledger->hash_secret, sizeof ledger->hash_secret) == 0 &&
-           random->fill(random->self, ledger->id_secret, sizeof ledger->id_secret) == 0 &&
-           random->fill(random->self, ledger->key_secrets, sizeof ledger->key_secrets) == 0;
+    struct admi_registry *registry = &ledger->registry;
+
+    if (random->fill(random->self, ledger->hash_secret, sizeof ledger->hash_secret) != 0 ||
+        random->fill(random->self, ledger->id_secret, sizeof ledger->id_secret) != 0 ||
+        random->fill(random->self, registry->key_secrets, sizeof registry->key_secrets) != 0)
+        return false;
+    admi_copy(registry->hash_secret, ledger->hash_secret, sizeof registry->hash_secret);
+    return true;
 }
 
 adm_status adm_ledger_init(void *memory, uint64_t bytes, const struct adm_ledger_options *options)
 {
     struct adm_ledger_options imported;
-    struct ledger begun = { .reclaimed_ns = UINT64_MAX };
+    struct ledger begun = { 0 };
     adm_status status = import_options(options, &imported);
 
     if (status != ADM_OK)
@@ -215,8 +222,8 @@ void adm_ledger_describe(const void *memory, struct adm_backend_info *inout)
     const struct ledger *ledger = memory;
     const struct ledger_region *region = &ledger->regions[LEDGER_ENFORCED];
 
-    inout->classes = ledger->class_table.used;
-    inout->classes_max = ledger->class_table.max;
+    inout->classes = ledger->registry.class_table.used;
+    inout->classes_max = ledger->registry.classes_max;
     inout->partitions = region->partition_table.used;
     inout->partitions_max = region->partition_table.max;
     inout->leases = region->lease_table.used;

@@ -5,7 +5,7 @@
  * time, at ledger->now_ns, after whatever was due by then has expired; the lock is the owner's.
  *
  *      ledger.c            the block: how long, how laid out; perform, describe
- *      ledger_class.c      owners, families (rules), classes and their replica scopes
+ *      ledger_class.c      families (rules), classes and their replica scopes: the registry's hooks
  *      ledger_partition.c  buckets, counts and quotas: find, make, forget, whether there is room
  *      ledger_lease.c      leases and attempts as records: make, expire, end
  *      ledger_take.c       take
@@ -19,20 +19,12 @@
 
 #include <admit/backend.h>
 
+#include "state/meter.h"
 #include "state/odometer.h"
+#include "state/registry.h"
 #include "state/table.h"
 
-#define LEDGER_OWNERS_MAX 64u
-#define LEDGER_METERS_MAX 18u
-
 enum ledger_region_name { LEDGER_ENFORCED = 0, LEDGER_SHADOW = 1, LEDGER_REGIONS = 2 };
-
-/* Who puts class sets: the namespace of a gate. Free when it has no records. */
-struct ledger_owner {
-    struct admi_key name;
-    uint64_t sequence; /* of its set in force */
-    uint64_t records;  /* families and classes, those of former sets included */
-};
 
 /* A partition's scan found no room, and nothing that could have made room has happened since: no
  * need to scan again before these times. */
@@ -44,40 +36,19 @@ struct ledger_no_room {
     uint64_t until_wall_ns;
 };
 
-/* What all classes of one rule share. */
+/* What a ledger knows of a family beside its record in the registry, by the same place. */
 struct ledger_family {
-    struct admi_key rule;
-    uint64_t hash;
-    uint32_t owner; /* index */
-    uint32_t region;
-    uint32_t kind;   /* ADM_KIND_* */
-    uint32_t window; /* quota: ADM_WINDOW_* of the last term */
-    uint32_t classes;
+    uint32_t window;     /* quota: ADM_WINDOW_* of the last term */
     uint32_t partitions; /* records: the live ones, and some that nobody has looked at since they
                             became as new */
     uint32_t first_partition; /* list through family_next */
     uint32_t first_room;      /* no_room.known: the bucket that no_room.until_mono_ns is about */
-    uint64_t max_partitions;
     struct ledger_no_room no_room;
 };
 
-/* One rule with one set of numbers; or, with a base, that class in one replica scope. */
+/* The same of a class. */
 struct ledger_class {
-    struct admi_key name; /* base: its origin; else the scope */
-    uint64_t hash;
-    uint32_t family;
-    uint32_t base;        /* 0: this is the class of the set */
-    uint32_t first_scope; /* of a base: list through next_scope */
-    uint32_t next_scope;
-    uint32_t partitions;
     uint32_t first_partition; /* list through class_next */
-    bool in_set;              /* base: in its owner's set now */
-    bool per_replica;         /* base */
-    bool has_odometer; /* a base that scales with replicas has none until it stops doing so */
-    uint64_t mark;     /* base: the last put that named it */
-    uint64_t capacity, refill, per_ns; /* base: for one replica */
-    uint64_t replicas;                 /* scope */
-    struct adm_odometer odometer;
 };
 
 /* One bucket, count of held units, or quota. Absent is the same as new. */
@@ -124,10 +95,8 @@ struct ledger_lease {
     uint32_t closed_previous, closed_next; /* of the closed ones, oldest first */
     uint32_t item_count, meter_count;
     struct ledger_item items[ADM_MAX_TERMS];
-    struct adm_meter meters[LEDGER_METERS_MAX];
+    struct adm_meter meters[ADMI_METERS_MAX];
 };
-
-#define LEDGER_METER_FINAL 2u /* beside ADM_METER_F_DERIVED */
 
 struct ledger_attempt {
     struct admi_key name;
@@ -159,33 +128,38 @@ struct ledger {
     uint64_t wall_ns;     /* of the op that is running */
     uint64_t max_skew_ns; /* of that op: how far its wall clock may lag without meaning it */
     uint64_t expired;
-    uint64_t last_sequence;
-    uint64_t last_serial;  /* of lease ids */
-    uint64_t reclaimed_ns; /* when a search for spent classes last found none; UINT64_MAX: search
-                              again */
+    uint64_t last_serial; /* of lease ids */
     uint64_t sweep_at;
-    struct ledger_owner owners[LEDGER_OWNERS_MAX];
-    struct admi_table family_table;
-    uint64_t families_at;
-    struct admi_table class_table;
-    uint64_t classes_at;
+    struct admi_registry registry;
+    uint64_t families_at, classes_at; /* the ledger's own part of their records */
     struct ledger_region regions[LEDGER_REGIONS];
     struct admi_table attempt_table;
     uint64_t attempts_at;
     struct admi_heap attempt_heap;
     uint8_t hash_secret[ADMI_SECRET_BYTES];
     uint8_t id_secret[ADMI_SECRET_BYTES];
-    uint8_t key_secrets[2 * ADMI_SECRET_BYTES];
 };
 
 /* ---- records by place ---- */
 
-static inline struct ledger_family *family_at(const struct ledger *ledger, uint64_t place)
+static inline const struct admi_registry_family *family_at(const struct ledger *ledger,
+                                                           uint64_t place)
+{
+    return admi_registry_family_at(&ledger->registry, place);
+}
+
+static inline const struct admi_registry_class *class_at(const struct ledger *ledger,
+                                                         uint64_t place)
+{
+    return admi_registry_class_at(&ledger->registry, place);
+}
+
+static inline struct ledger_family *family_state_at(const struct ledger *ledger, uint64_t place)
 {
     return (struct ledger_family *)admi_array(ledger, ledger->families_at) + place;
 }
 
-static inline struct ledger_class *class_at(const struct ledger *ledger, uint64_t place)
+static inline struct ledger_class *class_state_at(const struct ledger *ledger, uint64_t place)
 {
     return (struct ledger_class *)admi_array(ledger, ledger->classes_at) + place;
 }
@@ -208,25 +182,22 @@ static inline struct ledger_lease *lease_at(const struct ledger_region *region, 
 
 /* ---- ledger_class.c ---- */
 
-/* How many families there can be at most. */
-uint64_t admi_ledger_families_max(uint64_t classes_max, uint64_t partitions_max);
 adm_status admi_ledger_put_classes(struct ledger *ledger, struct adm_class_set *set);
 /* The class that a term means, in its replica scope, at the term's replica count; made if it must
  * be. Errors ADM_E_BACKEND_STALE not in the set in force; ADM_E_BACKEND_FULL no room for another
  * scope. */
 adm_status admi_ledger_term_class(struct ledger *ledger, const struct adm_term *term,
                                   uint64_t sequence, uint32_t *out_class);
-bool admi_ledger_sequence_is_current(const struct ledger *ledger, uint64_t sequence);
-/* Forget a class that no set names once it makes no difference. True: forgotten. */
+/* Forget a class that no set names (a family without classes) once it makes no difference. True:
+ * forgotten. */
 bool admi_ledger_class_reclaim(struct ledger *ledger, uint32_t place);
 bool admi_ledger_family_reclaim(struct ledger *ledger, uint32_t place);
 
 /* ---- ledger_partition.c ---- */
 
-static inline struct ledger_region *admi_ledger_region_of(struct ledger *ledger,
-                                                          const struct ledger_family *family)
+static inline struct ledger_region *admi_ledger_region_of(struct ledger *ledger, uint32_t family)
 {
-    return &ledger->regions[family->region];
+    return &ledger->regions[family_at(ledger, family)->region];
 }
 
 /* A quota as it stands at a wall time: which window it is judged in, and what is used of it. */
@@ -238,8 +209,7 @@ struct ledger_quota {
 };
 
 /* partition may be NULL: not there. */
-struct ledger_quota admi_ledger_quota(const struct ledger *ledger,
-                                      const struct ledger_family *family,
+struct ledger_quota admi_ledger_quota(const struct ledger *ledger, uint32_t family,
                                       const struct ledger_partition *partition);
 uint64_t admi_ledger_partition_hash(const struct ledger *ledger, const struct admi_key *key,
                                     uint32_t family, uint32_t class_place);
@@ -263,7 +233,7 @@ bool admi_ledger_family_has_room(struct ledger *ledger, uint32_t family, uint32_
 bool admi_ledger_region_has_room(struct ledger *ledger, struct ledger_region *region,
                                  uint64_t more);
 /* Numbers of the family changed: what was known about no room is void. */
-void admi_ledger_family_changed(struct ledger *ledger, struct ledger_family *family);
+void admi_ledger_family_changed(struct ledger *ledger, uint32_t family);
 
 /* All changes of a bucket, count or quota go through these. */
 void admi_ledger_bucket_charge(struct ledger *ledger, struct ledger_region *region, uint32_t place,

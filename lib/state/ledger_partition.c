@@ -10,14 +10,13 @@
 
 /* ---- quotas: which window, and what of it ---- */
 
-struct ledger_quota admi_ledger_quota(const struct ledger *ledger,
-                                      const struct ledger_family *family,
+struct ledger_quota admi_ledger_quota(const struct ledger *ledger, uint32_t family,
                                       const struct ledger_partition *partition)
 {
     struct ledger_quota quota = { 0 };
 
-    quota.window =
-        adm_window_index(family->window, ledger->wall_ns, &quota.begin_ns, &quota.end_ns);
+    quota.window = adm_window_index(family_state_at(ledger, family)->window, ledger->wall_ns,
+                                    &quota.begin_ns, &quota.end_ns);
     quota.empty_at_ns = quota.end_ns;
     if (partition == NULL || partition->units == 0 || partition->window < quota.window)
         return quota;
@@ -46,7 +45,7 @@ uint64_t admi_ledger_partition_hash(const struct ledger *ledger, const struct ad
 uint32_t admi_ledger_partition_find(struct ledger *ledger, const struct admi_key *key,
                                     uint64_t hash, uint32_t family, uint32_t class_place)
 {
-    struct ledger_region *region = admi_ledger_region_of(ledger, family_at(ledger, family));
+    struct ledger_region *region = admi_ledger_region_of(ledger, family);
     uint32_t at = admi_table_first(&region->partition_table, hash);
 
     for (; at != 0; at = admi_table_next(&region->partition_table, at)) {
@@ -62,8 +61,8 @@ uint32_t admi_ledger_partition_find(struct ledger *ledger, const struct admi_key
 uint32_t admi_ledger_partition_make(struct ledger *ledger, const struct admi_key *key,
                                     uint64_t hash, uint32_t family, uint32_t class_place)
 {
-    struct ledger_family *of = family_at(ledger, family);
-    struct ledger_region *region = admi_ledger_region_of(ledger, of);
+    struct ledger_family *of = family_state_at(ledger, family);
+    struct ledger_region *region = admi_ledger_region_of(ledger, family);
     uint32_t place = admi_table_add(&region->partition_table, hash);
     struct ledger_partition *partition = partition_at(region, place);
 
@@ -79,13 +78,12 @@ uint32_t admi_ledger_partition_make(struct ledger *ledger, const struct admi_key
     of->first_partition = place;
     of->partitions++;
     if (class_place != 0) {
-        struct ledger_class *class_ = class_at(ledger, class_place);
+        struct ledger_class *class_ = class_state_at(ledger, class_place);
 
         partition->class_next = class_->first_partition;
         if (class_->first_partition != 0)
             partition_at(region, class_->first_partition)->class_previous = place;
         class_->first_partition = place;
-        class_->partitions++;
     }
     return place;
 }
@@ -93,7 +91,7 @@ uint32_t admi_ledger_partition_make(struct ledger *ledger, const struct admi_key
 static void forget(struct ledger *ledger, struct ledger_region *region, uint32_t place)
 {
     struct ledger_partition *partition = partition_at(region, place);
-    struct ledger_family *family = family_at(ledger, partition->family);
+    struct ledger_family *family = family_state_at(ledger, partition->family);
 
     if (partition->family_previous != 0)
         partition_at(region, partition->family_previous)->family_next = partition->family_next;
@@ -103,7 +101,7 @@ static void forget(struct ledger *ledger, struct ledger_region *region, uint32_t
         partition_at(region, partition->family_next)->family_previous = partition->family_previous;
     family->partitions--;
     if (partition->class_place != 0) {
-        struct ledger_class *class_ = class_at(ledger, partition->class_place);
+        struct ledger_class *class_ = class_state_at(ledger, partition->class_place);
 
         if (partition->class_previous != 0)
             partition_at(region, partition->class_previous)->class_next = partition->class_next;
@@ -111,7 +109,6 @@ static void forget(struct ledger *ledger, struct ledger_region *region, uint32_t
             class_->first_partition = partition->class_next;
         if (partition->class_next != 0)
             partition_at(region, partition->class_next)->class_previous = partition->class_previous;
-        class_->partitions--;
     }
     admi_table_remove(&region->partition_table, partition->hash, place);
     partition->family = 0; /* how a scan of the region knows a free place */
@@ -120,14 +117,12 @@ static void forget(struct ledger *ledger, struct ledger_region *region, uint32_t
 bool admi_ledger_partition_is_as_new(const struct ledger *ledger,
                                      const struct ledger_partition *partition)
 {
-    const struct ledger_family *family = family_at(ledger, partition->family);
-
-    switch (family->kind) {
+    switch (family_at(ledger, partition->family)->kind) {
     case ADM_KIND_BUCKET:
         return admi_bucket_is_as_new(&class_at(ledger, partition->class_place)->odometer,
                                      ledger->now_ns, partition->empty);
     case ADM_KIND_QUOTA:
-        return admi_ledger_quota(ledger, family, partition).used == 0;
+        return admi_ledger_quota(ledger, partition->family, partition).used == 0;
     default:
         return partition->units == 0;
     }
@@ -157,14 +152,14 @@ static bool still_no_room(const struct ledger *ledger, const struct ledger_no_ro
 static bool note_due(const struct ledger *ledger, const struct ledger_partition *partition,
                      struct ledger_no_room *no_room)
 {
-    const struct ledger_family *family = family_at(ledger, partition->family);
+    uint32_t kind = family_at(ledger, partition->family)->kind;
 
-    if (family->kind == ADM_KIND_QUOTA) {
-        uint64_t due = admi_ledger_quota(ledger, family, partition).empty_at_ns;
+    if (kind == ADM_KIND_QUOTA) {
+        uint64_t due = admi_ledger_quota(ledger, partition->family, partition).empty_at_ns;
 
         if (due < no_room->until_wall_ns)
             no_room->until_wall_ns = due;
-    } else if (family->kind == ADM_KIND_BUCKET) {
+    } else if (kind == ADM_KIND_BUCKET) {
         uint64_t due = admi_bucket_as_new_at(&class_at(ledger, partition->class_place)->odometer,
                                              ledger->now_ns, partition->empty);
 
@@ -178,9 +173,10 @@ static bool note_due(const struct ledger *ledger, const struct ledger_partition 
 
 /* Scan the family: forget what can be forgotten, count what is live, find the first bucket to
  * become as new. */
-static uint64_t count_live(struct ledger *ledger, struct ledger_family *family)
+static uint64_t count_live(struct ledger *ledger, uint32_t place)
 {
-    struct ledger_region *region = admi_ledger_region_of(ledger, family);
+    struct ledger_family *family = family_state_at(ledger, place);
+    struct ledger_region *region = admi_ledger_region_of(ledger, place);
     uint64_t live = 0;
 
     family->no_room = (struct ledger_no_room){ true, false, UINT64_MAX, UINT64_MAX };
@@ -202,19 +198,20 @@ static uint64_t count_live(struct ledger *ledger, struct ledger_family *family)
 bool admi_ledger_family_has_room(struct ledger *ledger, uint32_t place, uint32_t except,
                                  uint64_t *passes_at_ns)
 {
-    struct ledger_family *family = family_at(ledger, place);
+    const struct admi_registry_family *record = family_at(ledger, place);
+    struct ledger_family *family = family_state_at(ledger, place);
 
     *passes_at_ns = UINT64_MAX;
-    if (family->max_partitions == 0 || family->partitions - (except != 0) < family->max_partitions)
+    if (record->max_partitions == 0 || family->partitions - (except != 0) < record->max_partitions)
         return true;
     if (!still_no_room(ledger, &family->no_room)) {
-        uint64_t live = count_live(ledger, family);
+        uint64_t live = count_live(ledger, place);
 
-        if (live < family->max_partitions) {
+        if (live < record->max_partitions) {
             family->no_room.known = false;
             return true;
         }
-        family->no_room.exact = family->kind == ADM_KIND_BUCKET && live == family->max_partitions;
+        family->no_room.exact = record->kind == ADM_KIND_BUCKET && live == record->max_partitions;
     }
     if (family->no_room.exact)
         *passes_at_ns = family->no_room.until_mono_ns;
@@ -240,9 +237,9 @@ bool admi_ledger_region_has_room(struct ledger *ledger, struct ledger_region *re
     return table->max - table->used >= more;
 }
 
-void admi_ledger_family_changed(struct ledger *ledger, struct ledger_family *family)
+void admi_ledger_family_changed(struct ledger *ledger, uint32_t family)
 {
-    family->no_room.known = false;
+    family_state_at(ledger, family)->no_room.known = false;
     admi_ledger_region_of(ledger, family)->no_room.known = false;
 }
 
@@ -252,7 +249,7 @@ void admi_ledger_family_changed(struct ledger *ledger, struct ledger_family *fam
 static void loosened(struct ledger *ledger, struct ledger_region *region, uint32_t place)
 {
     const struct ledger_partition *partition = partition_at(region, place);
-    struct ledger_family *family = family_at(ledger, partition->family);
+    struct ledger_family *family = family_state_at(ledger, partition->family);
 
     if (!family->no_room.known && !region->no_room.known)
         return;
@@ -278,7 +275,7 @@ void admi_ledger_bucket_charge(struct ledger *ledger, struct ledger_region *regi
                                uint64_t amount)
 {
     struct ledger_partition *partition = partition_at(region, place);
-    struct ledger_family *family = family_at(ledger, partition->family);
+    struct ledger_family *family = family_state_at(ledger, partition->family);
     const struct adm_odometer *odometer = &class_at(ledger, partition->class_place)->odometer;
 
     /* What was told to those who found no room stays exact: unless it was about this bucket, or

@@ -25,11 +25,10 @@ static uint64_t least(uint64_t a, uint64_t b)
 
 /* ---- settling one item ---- */
 
-static const struct ledger_family *family_of(const struct ledger *ledger,
-                                             const struct ledger_region *region,
-                                             const struct ledger_item *item)
+static uint32_t kind_of(const struct ledger *ledger, const struct ledger_region *region,
+                        const struct ledger_item *item)
 {
-    return family_at(ledger, partition_at(region, item->partition)->family);
+    return family_at(ledger, partition_at(region, item->partition)->family)->kind;
 }
 
 /* Charged at completion, once, never more than the bucket holds. */
@@ -50,8 +49,7 @@ static void correct_quota(struct ledger *ledger, struct ledger_region *region,
                           const struct ledger_item *item, uint64_t total)
 {
     struct ledger_partition *partition = partition_at(region, item->partition);
-    struct ledger_quota quota =
-        admi_ledger_quota(ledger, family_of(ledger, region, item), partition);
+    struct ledger_quota quota = admi_ledger_quota(ledger, partition->family, partition);
     uint64_t grown;
 
     if (quota.window != item->window || (partition->units > 0 && partition->window > item->window))
@@ -67,7 +65,7 @@ static void correct_quota(struct ledger *ledger, struct ledger_region *region,
 static void correct(struct ledger *ledger, struct ledger_region *region,
                     const struct ledger_lease *lease, struct ledger_item *item, uint64_t total)
 {
-    switch (family_of(ledger, region, item)->kind) {
+    switch (kind_of(ledger, region, item)) {
     case ADM_KIND_CONCURRENCY:
         if (lease->state == LEDGER_LIVE && total > item->amount)
             admi_ledger_hold(region, item->partition, total - item->amount);
@@ -93,62 +91,9 @@ static void correct(struct ledger *ledger, struct ledger_region *region,
     item->amount = total;
 }
 
-/* ---- meters: totals so far ---- */
-
-#define NO_METER LEDGER_METERS_MAX
-
-static uint32_t meter_of(const struct ledger_lease *lease, uint32_t unit)
+static struct admi_meters meters_of(struct ledger_lease *lease)
 {
-    uint32_t i = 0;
-
-    while (i < lease->meter_count && lease->meters[i].unit != unit)
-        i++;
-    return i < lease->meter_count ? i : NO_METER;
-}
-
-static bool is_final(const struct ledger_lease *lease, uint32_t meter)
-{
-    return lease->final ||
-           (meter != NO_METER && (lease->meters[meter].flags & LEDGER_METER_FINAL) != 0);
-}
-
-static uint64_t total_of(const struct ledger_lease *lease, uint32_t meter)
-{
-    return meter != NO_METER ? lease->meters[meter].total : 0;
-}
-
-/* One reported total. The meter as a set, when it was still open to reports: whether or not it
- * moved. */
-static uint32_t report(struct ledger_lease *lease, const struct adm_amount *total, bool final_all)
-{
-    uint32_t meter = meter_of(lease, total->unit);
-    bool final = final_all || (total->flags & ADM_AMOUNT_FINAL) != 0;
-
-    if (meter == NO_METER || is_final(lease, meter))
-        return 0;
-    if (final || total->value >= lease->meters[meter].total)
-        lease->meters[meter].total = least(total->value, ADM_MAX_AMOUNT);
-    if (final)
-        lease->meters[meter].flags |= LEDGER_METER_FINAL;
-    lease->meters[meter].flags &=
-        ~ADM_METER_F_DERIVED; /* tokens that a report names are not made of parts any more */
-    return 1u << meter;
-}
-
-/* tokens = input_tokens + output_tokens, once one of these was reported. */
-static uint32_t derive(struct ledger_lease *lease, uint32_t reported, bool final_all)
-{
-    uint32_t tokens = meter_of(lease, ADM_UNIT_TOKENS);
-    uint32_t input = meter_of(lease, ADM_UNIT_INPUT_TOKENS);
-    uint32_t output = meter_of(lease, ADM_UNIT_OUTPUT_TOKENS);
-
-    if (tokens == NO_METER || (lease->meters[tokens].flags & ADM_METER_F_DERIVED) == 0 ||
-        is_final(lease, tokens) || (reported & (1u << input | 1u << output)) == 0)
-        return 0;
-    lease->meters[tokens].total = total_of(lease, input) + total_of(lease, output);
-    if (final_all || (is_final(lease, input) && is_final(lease, output)))
-        lease->meters[tokens].flags |= LEDGER_METER_FINAL;
-    return 1u << tokens;
+    return (struct admi_meters){ lease->meters, lease->meter_count, lease->final };
 }
 
 /* ---- the operations ---- */
@@ -157,10 +102,10 @@ adm_status admi_ledger_settle(struct ledger *ledger, struct adm_op *op)
 {
     struct ledger_region *region = &ledger->regions[LEDGER_ENFORCED];
     const struct adm_settlement *settle = op->args.settle;
-    bool final_all = settle->final_all != 0;
     uint32_t place = open_lease(ledger, op);
-    uint32_t reported = 0;
     struct ledger_lease *lease = lease_at(region, place);
+    struct admi_meters meters = meters_of(lease);
+    uint32_t reported;
 
     if (place == 0)
         return ADM_OK;
@@ -168,16 +113,14 @@ adm_status admi_ledger_settle(struct ledger *ledger, struct adm_op *op)
         op->outcome = ADM_OUTCOME_ALREADY;
         return ADM_OK;
     }
-    for (uint32_t i = 0; i < settle->total_count; i++)
-        reported |= report(lease, &settle->totals[i], final_all);
-    reported |= derive(lease, reported, final_all);
-    lease->final = lease->final || final_all;
+    reported = admi_meter_settle(&meters, settle);
+    lease->final = meters.final;
     for (uint32_t i = 0; i < lease->item_count; i++) {
-        uint32_t meter = meter_of(lease, lease->items[i].unit);
+        uint32_t meter = admi_meter_of(&meters, lease->items[i].unit);
 
         if ((reported & 1u << meter) != 0)
             correct(ledger, region, lease, &lease->items[i], lease->meters[meter].total);
-        if (is_final(lease, meter))
+        if (admi_meter_is_final(&meters, meter))
             complete(ledger, region, &lease->items[i]);
     }
     op->outcome = lease->state == LEDGER_LIVE ? ADM_OUTCOME_SETTLED : ADM_OUTCOME_LATE;
@@ -227,8 +170,9 @@ adm_status admi_ledger_divert(struct ledger *ledger, struct adm_op *op)
     struct ledger_region *region = &ledger->regions[LEDGER_ENFORCED];
     uint32_t place = open_lease(ledger, op);
     struct ledger_lease *lease = lease_at(region, place);
-    uint32_t tokens = meter_of(lease, ADM_UNIT_TOKENS);
-    uint64_t output = total_of(lease, meter_of(lease, ADM_UNIT_OUTPUT_TOKENS));
+    const struct admi_meters meters = meters_of(lease);
+    uint32_t tokens = admi_meter_of(&meters, ADM_UNIT_TOKENS);
+    uint64_t output = admi_meter_total(&meters, admi_meter_of(&meters, ADM_UNIT_OUTPUT_TOKENS));
 
     if (place == 0)
         return ADM_OK;
@@ -236,7 +180,8 @@ adm_status admi_ledger_divert(struct ledger *ledger, struct adm_op *op)
         op->outcome = ADM_OUTCOME_ALREADY;
         return ADM_OK;
     }
-    bool derived = tokens != NO_METER && (lease->meters[tokens].flags & ADM_METER_F_DERIVED) != 0;
+    bool derived =
+        tokens != ADMI_METER_NONE && (lease->meters[tokens].flags & ADM_METER_F_DERIVED) != 0;
     bool live = lease->state == LEDGER_LIVE;
 
     /* What is held returns as it is, so before amounts are corrected; then nothing is live any more

@@ -18,15 +18,17 @@ static bool look_at(struct ledger *ledger, uint64_t number)
         }
         number -= region->partition_table.high;
     }
-    if (number < ledger->class_table.high)
+    if (number < ledger->registry.class_table.high)
         return admi_ledger_class_reclaim(ledger, (uint32_t)number + 1);
-    return admi_ledger_family_reclaim(ledger, (uint32_t)(number - ledger->class_table.high) + 1);
+    return admi_ledger_family_reclaim(ledger,
+                                      (uint32_t)(number - ledger->registry.class_table.high) + 1);
 }
 
 adm_status admi_ledger_sweep(struct ledger *ledger, struct adm_op *op)
 {
     struct adm_sweep *sweep = op->args.sweep;
-    uint64_t round = ledger->class_table.high + (uint64_t)ledger->family_table.high;
+    uint64_t round =
+        ledger->registry.class_table.high + (uint64_t)ledger->registry.family_table.high;
 
     for (uint32_t i = 0; i < LEDGER_REGIONS; i++)
         round += ledger->regions[i].partition_table.high;

@@ -37,7 +37,7 @@ static bool answer_known_attempt(struct ledger *ledger, struct adm_take *take,
     const struct ledger_attempt *attempt;
     uint32_t place;
 
-    admi_key_make(name, take->attempt, ledger->key_secrets);
+    admi_key_make(name, take->attempt, ledger->registry.key_secrets);
     *hash = admi_key_hash(name, 0, ledger->hash_secret);
     place = admi_ledger_attempt_find(ledger, name, *hash);
     if (place == 0)
@@ -72,7 +72,6 @@ static adm_status look_up(struct ledger *ledger, const struct adm_take *take, st
 {
     struct adm_term *term = judged->term;
     adm_status status = admi_ledger_term_class(ledger, term, take->sequence, &judged->class_place);
-    struct ledger_family *family;
 
     if (status == ADM_E_BACKEND_FULL) {
         judged->no_room = true;
@@ -81,16 +80,15 @@ static adm_status look_up(struct ledger *ledger, const struct adm_take *take, st
         return status;
     }
     judged->family = class_at(ledger, term->class_handle)->family;
-    family = family_at(ledger, judged->family);
-    judged->region = admi_ledger_region_of(ledger, family);
+    judged->region = admi_ledger_region_of(ledger, judged->family);
     judged->item = needs_item(take, term);
     if (term->kind == ADM_KIND_QUOTA)
-        family->window = term->window;
+        family_state_at(ledger, judged->family)->window = term->window;
     if (term->kind != ADM_KIND_BUCKET)
         judged->class_place = 0;
     if (judged->no_room)
         return ADM_OK;
-    admi_key_make(&judged->key, term->partition, ledger->key_secrets);
+    admi_key_make(&judged->key, term->partition, ledger->registry.key_secrets);
     judged->hash =
         admi_ledger_partition_hash(ledger, &judged->key, judged->family, judged->class_place);
     judged->partition = admi_ledger_partition_find(ledger, &judged->key, judged->hash,
@@ -105,8 +103,9 @@ static adm_status look_up_all(struct ledger *ledger, struct question *question)
     struct adm_take *take = question->take;
 
     if (take->term_count == 0)
-        return admi_ledger_sequence_is_current(ledger, take->sequence) ? ADM_OK
-                                                                       : ADM_E_BACKEND_STALE;
+        return admi_registry_sequence_is_current(&ledger->registry, take->sequence)
+                   ? ADM_OK
+                   : ADM_E_BACKEND_STALE;
     for (uint32_t i = 0; i < take->term_count; i++) {
         struct judged *judged = &question->terms[i];
         adm_status status;
@@ -197,7 +196,7 @@ static void judge_quota(struct ledger *ledger, struct judged *judged)
     const struct ledger_partition *partition =
         judged->partition != 0 ? partition_at(judged->region, judged->partition) : NULL;
 
-    judged->quota = admi_ledger_quota(ledger, family_at(ledger, judged->family), partition);
+    judged->quota = admi_ledger_quota(ledger, judged->family, partition);
     judge_units(judged, judged->quota.used, judged->quota.empty_at_ns);
 }
 
@@ -419,7 +418,7 @@ static bool is_legal(const struct adm_take *take)
             return false; /* it would be held for ever */
     }
     if (shadow > ADM_MAX_TERMS || take->term_count - shadow > ADM_MAX_TERMS ||
-        take->meter_count > LEDGER_METERS_MAX)
+        take->meter_count > ADMI_METERS_MAX)
         return false;
     if ((take->flags & ADM_TAKE_F_LEASE) != 0 && take->ttl_ns == 0)
         return false;

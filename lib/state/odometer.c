@@ -5,16 +5,18 @@
  * reading at which it is empty. Rounding happens once, in V, never per admit, so nothing
  * accumulates.
  *
- * Ranges: a / b <= 1, so a reading of 100 years stays below 2^62; capacity << shift < 2^59, so
- * levels and sums of a level and a word stay inside 63 bits; products of time and rate are 128 bits
- * wide.
+ * Ranges: a / b <= 1, so a reading of 100 years stays below 2^62 - 2^59; capacity << shift is
+ * below 2^59, so levels and sums of a level and a word stay inside 63 bits; products of time and
+ * rate are 128 bits wide.
  */
 #include "state/odometer.h"
 
 #include "base/wide.h"
 
-#define WORD_MAX   ((INT64_C(1) << 62) - 1) /* readings and words saturate here */
-#define LEVEL_BITS 59u                      /* a full bucket, in units, is below 2^59 */
+/* Readings and words saturate here: what is left of 62 bits for a backend that keeps a word in
+ * them, with full buckets of reading 0 below. */
+#define WORD_MAX   ((INT64_C(1) << 62) - (INT64_C(1) << 59) - 1)
+#define LEVEL_BITS 59u /* a full bucket, in units, is below 2^59 */
 #define GRID_SLACK                                                                                 \
     6u /* a grid this many bits too coarse is kept: a rescale visits every bucket   \
                        */
@@ -55,7 +57,7 @@ static int64_t larger(int64_t a, int64_t b)
 
 /* ---- the odometer ---- */
 
-static int64_t reading_at(const struct adm_odometer *odometer, uint64_t now_ns)
+int64_t admi_odometer_reading(const struct adm_odometer *odometer, uint64_t now_ns)
 {
     if (now_ns <= odometer->t0_ns)
         return odometer->v0; /* an earlier time mints nothing (K4) */
@@ -142,7 +144,7 @@ uint32_t admi_odometer_change_on(struct adm_odometer *odometer, uint64_t now_ns,
                                  uint64_t refill, uint64_t per_ns, uint32_t finest)
 {
     const struct adm_odometer before = *odometer;
-    int64_t reading = reading_at(odometer, now_ns);
+    int64_t reading = admi_odometer_reading(odometer, now_ns);
     uint32_t regrid = before.shift > finest || before.shift + GRID_SLACK < finest;
 
     if (!regrid && capacity == before.capacity && refill == before.refill &&
@@ -176,13 +178,13 @@ uint32_t adm_odometer_change(struct adm_odometer *odometer, uint64_t now_ns, uin
 
 int admi_odometer_floor_is_spent(const struct adm_odometer *odometer, uint64_t now_ns)
 {
-    return odometer->floor <= reading_at(odometer, now_ns) - capacity_units(odometer);
+    return odometer->floor <= admi_odometer_reading(odometer, now_ns) - capacity_units(odometer);
 }
 
 int64_t adm_bucket_rescale(const struct adm_odometer *before, const struct adm_odometer *after,
                            uint64_t now_ns, int64_t empty)
 {
-    int64_t reading = reading_at(before, now_ns);
+    int64_t reading = admi_odometer_reading(before, now_ns);
 
     if (empty <= reading - capacity_units(before))
         return ADM_BUCKET_FRESH; /* it was full: from here on the floor speaks for it */
@@ -193,7 +195,7 @@ int64_t adm_bucket_rescale(const struct adm_odometer *before, const struct adm_o
 
 int64_t adm_bucket_level(const struct adm_odometer *odometer, uint64_t now_ns, int64_t empty)
 {
-    int64_t reading = reading_at(odometer, now_ns);
+    int64_t reading = admi_odometer_reading(odometer, now_ns);
 
     return (int64_t)floor_shift_right((admi_i128)reading - empty_at(odometer, reading, empty),
                                       odometer->shift);
@@ -201,15 +203,15 @@ int64_t adm_bucket_level(const struct adm_odometer *odometer, uint64_t now_ns, i
 
 uint32_t adm_bucket_is_full(const struct adm_odometer *odometer, uint64_t now_ns, int64_t empty)
 {
-    int64_t reading = reading_at(odometer, now_ns);
+    int64_t reading = admi_odometer_reading(odometer, now_ns);
 
     return empty_at(odometer, reading, empty) == reading - capacity_units(odometer);
 }
 
 int admi_bucket_is_as_new(const struct adm_odometer *odometer, uint64_t now_ns, int64_t empty)
 {
-    return empty <=
-           larger(odometer->floor, reading_at(odometer, now_ns) - capacity_units(odometer));
+    return empty <= larger(odometer->floor,
+                           admi_odometer_reading(odometer, now_ns) - capacity_units(odometer));
 }
 
 uint64_t admi_bucket_as_new_at(const struct adm_odometer *odometer, uint64_t now_ns, int64_t empty)
@@ -222,7 +224,7 @@ uint64_t admi_bucket_as_new_at(const struct adm_odometer *odometer, uint64_t now
 uint64_t adm_bucket_passes_at(const struct adm_odometer *odometer, uint64_t now_ns, int64_t empty,
                               uint64_t amount)
 {
-    int64_t reading = reading_at(odometer, now_ns);
+    int64_t reading = admi_odometer_reading(odometer, now_ns);
     int64_t from = empty_at(odometer, reading, empty);
 
     if (amount == 0)
@@ -241,7 +243,7 @@ uint32_t adm_bucket_take(const struct adm_odometer *odometer, uint64_t now_ns, i
         return 1;
     if (amount > odometer->capacity)
         return 0;
-    int64_t reading = reading_at(odometer, now_ns);
+    int64_t reading = admi_odometer_reading(odometer, now_ns);
     int64_t from = empty_at(odometer, reading, *empty);
     int64_t units = (int64_t)(amount << odometer->shift);
 
@@ -256,7 +258,7 @@ void adm_bucket_charge(const struct adm_odometer *odometer, uint64_t now_ns, int
 {
     if (amount == 0)
         return;
-    admi_i128 from = empty_at(odometer, reading_at(odometer, now_ns), *empty);
+    admi_i128 from = empty_at(odometer, admi_odometer_reading(odometer, now_ns), *empty);
 
     *empty = word_of(from + (admi_i128)((admi_u128)amount << odometer->shift));
 }
@@ -266,7 +268,7 @@ void adm_bucket_refund(const struct adm_odometer *odometer, uint64_t now_ns, int
 {
     if (amount == 0)
         return;
-    int64_t reading = reading_at(odometer, now_ns);
+    int64_t reading = admi_odometer_reading(odometer, now_ns);
     admi_i128 from = empty_at(odometer, reading, *empty);
     admi_i128 back = from - (admi_i128)((admi_u128)amount << odometer->shift);
     int64_t full = reading - capacity_units(odometer);

@@ -20,6 +20,9 @@ void admi_odometer_init_on(struct adm_odometer *odometer, uint64_t now_ns, uint6
 uint32_t admi_odometer_change_on(struct adm_odometer *odometer, uint64_t now_ns, uint64_t capacity,
                                  uint64_t refill, uint64_t per_ns, uint32_t finest);
 
+/* The reading V(t). */
+int64_t admi_odometer_reading(const struct adm_odometer *odometer, uint64_t now_ns);
+
 /* Is the bucket in no way different from one that was never seen? Full, or held down by nothing but
  * the floor, as all. */
 int admi_bucket_is_as_new(const struct adm_odometer *odometer, uint64_t now_ns, int64_t empty);

@@ -14,7 +14,7 @@ from fractions import Fraction as F
 
 NS = 10**6
 NEVER = 2**64 - 1
-WORD = 2**62 - 1
+WORD = 2**62 - 2**59 - 1
 
 
 # ------------------------------------------------------------------------------------------------ the reference, patched
@@ -242,7 +242,7 @@ def patch(ref):
             super().complete(l, item, now)
             self.note_debts()
 
-        # ---- bucket words saturate at 2^62 - 1: beyond that the two may differ
+        # ---- bucket words saturate at 2^62 - 2^59 - 1: beyond that the two may differ
         def note_debts(self):
             for st in (self.live, self.dark):
                 for b, e in st.bucket.items():

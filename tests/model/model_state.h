@@ -13,8 +13,9 @@
 #define MODEL_DEFAULT_SKEW (10 * MODEL_SECOND)
 #define MODEL_TOO_WIDE     16
 #define MODEL_E18          ((model_wide)1000000000000000000)
-#define MODEL_WORD_MAX     ((((model_wide)1) << 62) - 1) /* words and readings saturate here */
-#define MODEL_QUOTA_MAX    ((UINT64_C(1) << 44) - 1)
+#define MODEL_WORD_MAX                                                                             \
+    ((((model_wide)1) << 62) - (((model_wide)1) << 59) - 1) /* words and readings saturate here */
+#define MODEL_QUOTA_MAX ((UINT64_C(1) << 44) - 1)
 
 enum { MODEL_LIVE, MODEL_DARK }; /* regions: enforced rules, shadow rules */
 

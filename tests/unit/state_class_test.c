@@ -243,7 +243,7 @@ START_TEST(removed_classes_are_reclaimed_when_they_make_no_difference)
     admi_world_advance(&world, 2 * WORLD_TTL_NS);
     ck_assert_int_eq(admi_world_run(&world, &op), ADM_OK);
     ck_assert_uint_eq(admi_world_info(&world).partitions, 0);
-    ck_assert_uint_eq(ledger_of(&world)->family_table.used, 0);
+    ck_assert_uint_eq(ledger_of(&world)->registry.family_table.used, 0);
     admi_world_close(&world);
 }
 END_TEST
@@ -317,14 +317,14 @@ START_TEST(a_put_makes_room_by_reclaiming)
     (void)admi_world_bucket(&world, "d", 10, 1, ADM_SECOND);
     ck_assert_int_eq(admi_world_put(&world), ADM_E_BACKEND_FULL); /* b is not full again */
     ASSERT_LEVEL(&world, 0, "p", 10);                             /* and c is in force as before */
-    ck_assert_uint_eq(ledger_of(&world)->family_table.used, 2);   /* nothing of d is left */
+    ck_assert_uint_eq(ledger_of(&world)->registry.family_table.used, 2);   /* nothing of d is left */
     admi_world_advance(&world, 10 * ADM_SECOND);
     ASSERT_PUT(&world);
     world.class_count = 0;
     (void)admi_world_bucket(&world, "e", 10, 1, ADM_SECOND);
     (void)admi_world_bucket(&world, "f", 10, 1, ADM_SECOND);
     ASSERT_PUT(&world); /* a full table replaced as a whole */
-    ck_assert_uint_eq(ledger_of(&world)->family_table.used, 2);
+    ck_assert_uint_eq(ledger_of(&world)->registry.family_table.used, 2);
     admi_world_close(&world);
 }
 END_TEST
@@ -355,7 +355,7 @@ START_TEST(owners_do_not_see_each_other)
         other.owner = name;
         if (admi_world_put(&other) != ADM_OK)
             break;
-        ck_assert_uint_lt(i, LEDGER_OWNERS_MAX);
+        ck_assert_uint_lt(i, ADMI_OWNERS_MAX);
     }
     ck_assert_int_eq(other.status, ADM_E_BACKEND_FULL);
     ASSERT_LEVEL(&world, rate, "p", 3);

@@ -168,7 +168,7 @@ START_TEST(b093_partitions_of_one_hash_are_told_apart)
         uint32_t class_place = (uint32_t)world.classes[rate].handle,
                  family = class_at(ledger, class_place)->family;
 
-        admi_key_make(&keys[i], adm_str(i == 0 ? "a" : "b"), ledger->key_secrets);
+        admi_key_make(&keys[i], adm_str(i == 0 ? "a" : "b"), ledger->registry.key_secrets);
         ck_assert_uint_eq(admi_ledger_partition_find(ledger, &keys[i], 12345, family, class_place),
                           0);
         places[i] = admi_ledger_partition_make(ledger, &keys[i], 12345, family, class_place);

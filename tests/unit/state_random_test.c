@@ -81,31 +81,32 @@ static void audit(struct ledger *ledger)
 {
     for (uint32_t i = 0; i < LEDGER_REGIONS; i++)
         audit_region(ledger, &ledger->regions[i]);
-    for (uint32_t at = 1; at <= ledger->family_table.high; at++) {
-        struct ledger_family *family = family_at(ledger, at);
-        struct ledger_region *region = admi_ledger_region_of(ledger, family);
+    for (uint32_t at = 1; at <= ledger->registry.family_table.high; at++) {
+        const struct ledger_family *family = family_state_at(ledger, at);
+        const struct ledger_region *region = admi_ledger_region_of(ledger, at);
         uint32_t count = 0;
 
-        if (family->kind == 0)
+        if (family_at(ledger, at)->kind == 0)
             continue;
         for (uint32_t p = family->first_partition; p != 0;
              p = partition_at(region, p)->family_next, count++)
             ck_assert_uint_eq(partition_at(region, p)->family, at);
         ck_assert_uint_eq(count, family->partitions);
     }
-    for (uint32_t at = 1; at <= ledger->class_table.high; at++) {
-        struct ledger_class *class_ = class_at(ledger, at);
-        uint32_t count = 0;
+    for (uint32_t at = 1; at <= ledger->registry.class_table.high; at++) {
+        const struct admi_registry_class *class_ = class_at(ledger, at);
+        uint32_t previous = 0;
 
         if (class_->family == 0)
             continue;
-        struct ledger_region *region =
-            admi_ledger_region_of(ledger, family_at(ledger, class_->family));
+        const struct ledger_region *region = admi_ledger_region_of(ledger, class_->family);
 
-        for (uint32_t p = class_->first_partition; p != 0;
-             p = partition_at(region, p)->class_next, count++)
+        for (uint32_t p = class_state_at(ledger, at)->first_partition; p != 0;
+             p = partition_at(region, p)->class_next) {
             ck_assert_uint_eq(partition_at(region, p)->class_place, at);
-        ck_assert_uint_eq(count, class_->partitions);
+            ck_assert_uint_eq(partition_at(region, p)->class_previous, previous);
+            previous = p;
+        }
         ck_assert_uint_le(class_->odometer.a, class_->odometer.b);
     }
 }
