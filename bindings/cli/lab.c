@@ -4,7 +4,7 @@
 
 #include <admit/backends.h>
 
-const char *const lab_backend_names[] = { "plain", "deferring", NULL };
+const char *const lab_backend_names[] = { "plain", "deferring", "memory", NULL };
 
 /* Wraps the inner backend; on failure the inner one is closed. */
 static adm_status defer(const struct lab_options *options, struct adm_backend *backend)
@@ -24,7 +24,8 @@ static adm_status defer(const struct lab_options *options, struct adm_backend *b
     return status;
 }
 
-adm_status lab_open(struct lab *lab, const struct lab_options *options, struct adm_policy *policy)
+static adm_status open_backend(const struct lab_options *options, const struct adm_random *random,
+                               struct adm_backend *out)
 {
     struct adm_plain_options plain = {
         .size = sizeof plain,
@@ -32,16 +33,34 @@ adm_status lab_open(struct lab *lab, const struct lab_options *options, struct a
         .leases_max = options->leases_max,
         .attempts_max = options->attempts_max,
         .classes_max = options->classes_max,
+        .random = random, /* lease ids too: the same seed, the same output */
     };
+    struct adm_memory_options memory = {
+        .size = sizeof memory,
+        .partitions_max = options->partitions_max,
+        .leases_max = options->leases_max,
+        .attempts_max = options->attempts_max,
+        .classes_max = options->classes_max,
+        .random = random,
+    };
+    adm_status status;
+
+    if (options->backend == LAB_MEMORY)
+        return adm_memory_open(&memory, out);
+    status = adm_plain_open(&plain, out);
+    if (status == ADM_OK && options->backend == LAB_DEFERRING)
+        status = defer(options, out);
+    return status;
+}
+
+adm_status lab_open(struct lab *lab, const struct lab_options *options, struct adm_policy *policy)
+{
     struct adm_gate_options gate = { .size = sizeof gate };
 
     *lab = (struct lab){ .random = { .state = options->seed } };
     const struct adm_random random = adm_fake_random_as_random(&lab->random);
-    plain.random = &random; /* lease ids too: the same seed, the same output */
     lab_at(lab, options->start_ns);
-    adm_status status = adm_plain_open(&plain, &gate.backend);
-    if (status == ADM_OK && options->backend == LAB_DEFERRING)
-        status = defer(options, &gate.backend);
+    adm_status status = open_backend(options, &random, &gate.backend);
     if (status != ADM_OK)
         return status;
     gate.policy = policy;

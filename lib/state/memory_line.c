@@ -26,8 +26,10 @@ void admi_memory_lines_init(struct memory_lines *lines, uint64_t count,
 
 /* ---- steps ---- */
 
+#define PLAN_STEPS 16u
+
 struct plan {
-    struct admi_txn_step steps[ADMI_TXN_WORDS_MAX];
+    struct admi_txn_step steps[PLAN_STEPS];
     uint32_t count;
 };
 
@@ -48,6 +50,25 @@ static void plan_units(struct plan *plan, const struct admi_txn *txn, const _Ato
                                                          .units = 1 };
 }
 
+/* Looked up while a value has the tag: afterwards the tag may be another's. */
+static _Atomic uint64_t *counter_of(const struct memory_idle *idle, uint32_t tag)
+{
+    return tag == MEMORY_TAG_NONE || idle->counter_of == NULL ? NULL
+                                                              : idle->counter_of(idle->self, tag);
+}
+
+static void count_one(_Atomic uint64_t *counter)
+{
+    if (counter != NULL)
+        atomic_fetch_add_explicit(counter, 1, memory_order_seq_cst);
+}
+
+static void uncount_one(_Atomic uint64_t *counter)
+{
+    if (counter != NULL)
+        atomic_fetch_sub_explicit(counter, 1, memory_order_seq_cst);
+}
+
 /* ---- find ---- */
 
 /* The value of a line that has the tag. */
@@ -59,9 +80,12 @@ static bool tag_find(const struct memory_lines *lines, const struct admi_txn *tx
                          admi_memory_read(txn, &line->tags[1]) };
 
     for (uint32_t v = 0; v < MEMORY_LINE_VALUES; v++) {
-        if ((admi_memory_tag(tags[v / 2], v) & ~MEMORY_TAG_COUNTED) != tag)
+        uint32_t met = admi_memory_tag(tags[v / 2], v);
+
+        if (MEMORY_TAG_ID(met) != MEMORY_TAG_ID(tag))
             continue;
         inout->value = v;
+        inout->tag = met;
         inout->word = admi_memory_word(txn, &line->values[v]);
         return true;
     }
@@ -143,6 +167,16 @@ static uint64_t fresh_line(struct memory_lines *lines)
 
 /* ---- evict ---- */
 
+/* Does it have a value that is not to go? */
+static bool has_kept(const struct memory_idle *idle, uint32_t first)
+{
+    for (uint32_t i = 0; i < idle->keep_count; i++) {
+        if ((idle->keep[i] & ~7u) == first)
+            return true;
+    }
+    return false;
+}
+
 /* All its values, if they are idle: they go, and so do their tags. */
 static bool plan_values(struct plan *plan, const struct admi_txn *txn, struct memory_line *line,
                         const struct memory_idle *idle)
@@ -153,7 +187,7 @@ static bool plan_values(struct plan *plan, const struct admi_txn *txn, struct me
     plan_set(plan, txn, &line->tags[0], tags[0], 0);
     plan_set(plan, txn, &line->tags[1], tags[1], 0);
     for (uint32_t v = 0; v < MEMORY_LINE_VALUES; v++) {
-        uint32_t tag = admi_memory_tag(tags[v / 2], v) & ~MEMORY_TAG_COUNTED;
+        uint32_t tag = admi_memory_tag(tags[v / 2], v);
         uint64_t value = admi_memory_read(txn, &line->values[v]);
 
         if (tag != MEMORY_TAG_NONE && !idle->is_idle(idle->self, tag, value))
@@ -189,12 +223,14 @@ int admi_memory_line_evict(struct memory_lines *lines, struct admi_txn *txn, uin
         uint64_t group = atomic_load_explicit(&at->group, memory_order_acquire);
         uint32_t ordinal = MEMORY_HOLD_ORDINAL(hold);
         struct plan plan = { .count = 0 };
+        _Atomic uint64_t *counters[MEMORY_LINE_VALUES];
         struct memory_candidates where;
         _Atomic uint64_t *entry;
         struct admi_key key;
         int end;
 
-        if (MEMORY_HOLD_PINS(hold) > 0 || !plan_values(&plan, txn, at, idle))
+        if (MEMORY_HOLD_PINS(hold) > 0 || has_kept(idle, admi_memory_word(txn, &at->values[0])) ||
+            !plan_values(&plan, txn, at, idle))
             return ADMI_TXN_REFUSED;
         admi_memory_read_key(lines, line, &key);
         where = admi_memory_candidates_of(lines, &key, group, 0);
@@ -206,9 +242,14 @@ int admi_memory_line_evict(struct memory_lines *lines, struct admi_txn *txn, uin
         plan_units(&plan, txn, &lines->used, MEMORY_STEP_SUBTRACT, 0);
         if (ordinal > 0 && !plan_unpin_before(&plan, lines, txn, &key, group, ordinal))
             continue; /* it changed while we read it: what was read does not belong together */
+        for (uint32_t v = 0; v < MEMORY_LINE_VALUES; v++)
+            counters[v] = counter_of(idle, admi_memory_tag(plan.steps[v / 2].expected, v));
         end = admi_txn_run(txn, plan.steps, plan.count, 0);
-        if (end == ADMI_TXN_DONE)
+        if (end == ADMI_TXN_DONE) {
+            for (uint32_t v = 0; v < MEMORY_LINE_VALUES; v++)
+                uncount_one(counters[v]);
             free_push(lines, line + 1);
+        }
         if (end != ADMI_TXN_REFUSED)
             return end;
     }
@@ -281,8 +322,8 @@ static bool find_word(const struct memory_lines *lines, const struct admi_txn *t
     if (MEMORY_HOLD_PINS(at->hold) > 0)
         return false;
     for (*out = 0; *out < MEMORY_LINE_VALUES; ++*out) {
-        if (idle->is_idle(idle->self,
-                          admi_memory_tag(at->tags[*out / 2], *out) & ~MEMORY_TAG_COUNTED,
+        if (!admi_memory_is_kept(idle, admi_memory_word(txn, &line->values[*out])) &&
+            idle->is_idle(idle->self, admi_memory_tag(at->tags[*out / 2], *out),
                           admi_memory_read(txn, &line->values[*out])))
             return true;
     }
@@ -296,6 +337,7 @@ static int claim(struct memory_lines *lines, struct admi_txn *txn, const struct 
 {
     struct plan plan = { .count = 0 };
     struct memory_line *line;
+    _Atomic uint64_t *made, *taken;
     uint64_t tags, value, hold = at->hold;
     uint32_t v, before;
     int end;
@@ -305,7 +347,7 @@ static int claim(struct memory_lines *lines, struct admi_txn *txn, const struct 
     line = admi_memory_line(lines, at->last.line - UINT64_C(1));
     tags = at->tags[v / 2];
     value = admi_memory_read(txn, &line->values[v]);
-    before = admi_memory_tag(tags, v) & ~MEMORY_TAG_COUNTED;
+    before = admi_memory_tag(tags, v);
     if (before != MEMORY_TAG_NONE) {
         if (!idle->is_idle(idle->self, before, value))
             return ADMI_TXN_LOST;
@@ -317,10 +359,65 @@ static int claim(struct memory_lines *lines, struct admi_txn *txn, const struct 
     *out = at->last;
     out->value = v;
     out->word = admi_memory_word(txn, &line->values[v]);
+    out->tag = tag;
     out->generation = MEMORY_HOLD_GENERATION(hold);
+    made = counter_of(idle, tag);
+    taken = counter_of(idle, before);
     ADMI_TXN_AT(planned_claim);
+    count_one(made);
     end = admi_txn_run(txn, plan.steps, plan.count, 0);
+    uncount_one(end == ADMI_TXN_DONE ? taken : made);
     return end == ADMI_TXN_REFUSED ? ADMI_TXN_LOST : end;
+}
+
+int admi_memory_new_line(struct memory_lines *lines, struct admi_txn *txn,
+                         const struct memory_partition *partition, uint32_t ordinal, uint32_t tag,
+                         const struct memory_idle *idle, struct memory_new_line *out)
+{
+    struct memory_candidates where =
+        admi_memory_candidates_of(lines, &partition->key, partition->group, ordinal);
+    uint64_t versions[2] = { admi_memory_read(txn, &where.buckets[0]->version),
+                             admi_memory_read(txn, &where.buckets[1]->version) };
+    struct plan plan = { .count = 0 };
+    struct memory_place there;
+    struct memory_line *line;
+    _Atomic uint64_t *entry;
+    int end;
+
+    /* Under these versions the key is in neither bucket, and the entry is empty. */
+    if (admi_memory_line_find(lines, txn, &where, &partition->key, &there))
+        return ADMI_TXN_LOST;
+    entry = admi_memory_empty_entry(txn, &where);
+    if (entry == NULL) {
+        end = make_room(lines, txn, &where, idle);
+        return end == ADMI_TXN_DONE ? ADMI_TXN_LOST : end;
+    }
+    out->line = line_take(lines, txn, idle, &end);
+    if (out->line == 0)
+        return end;
+    line = admi_memory_line(lines, out->line - 1);
+    /* Another generation than the one with which it was evicted: who read that has a key that is
+     * not the line's any more. */
+    out->hold =
+        MEMORY_HOLD_OF(MEMORY_HOLD_GENERATION(admi_memory_read(txn, &line->hold)) + 1, ordinal);
+    admi_memory_write_key(lines, out->line - 1, &partition->key);
+    atomic_store_explicit(&line->group, where.group, memory_order_release);
+    admi_txn_store(&line->tags[0], ADMI_TXN_WORD_OF(admi_memory_with_tag(0, 0, tag)));
+    admi_txn_store(&line->hold, ADMI_TXN_WORD_OF(out->hold));
+    for (uint32_t b = 0; b < 2; b++)
+        plan_set(&plan, txn, &where.buckets[b]->version, versions[b],
+                 (versions[b] + 1) & ADMI_TXN_VALUE_MAX);
+    plan_set(&plan, txn, entry, 0, where.fingerprint | out->line);
+    plan_units(&plan, txn, &lines->used, MEMORY_STEP_ADD, 0);
+    for (uint32_t i = 0; i < MEMORY_NEW_LINE_STEPS; i++)
+        out->steps[i] = plan.steps[i];
+    return ADMI_TXN_DONE;
+}
+
+void admi_memory_new_line_drop(struct memory_lines *lines, const struct memory_new_line *drop)
+{
+    admi_txn_store(&admi_memory_line(lines, drop->line - 1)->tags[0], 0);
+    free_push(lines, drop->line);
 }
 
 /* Another line at the end, with a first tag. */
@@ -328,56 +425,35 @@ static int line_make(struct memory_lines *lines, struct admi_txn *txn,
                      const struct memory_partition *partition, const struct partition_end *at,
                      uint32_t tag, const struct memory_idle *idle, struct memory_place *out)
 {
-    struct memory_candidates where =
-        admi_memory_candidates_of(lines, &partition->key, partition->group, at->lines);
-    uint64_t versions[2] = { admi_memory_read(txn, &where.buckets[0]->version),
-                             admi_memory_read(txn, &where.buckets[1]->version) };
-    struct plan plan = { .count = 0 };
+    struct memory_new_line made;
     struct memory_line *line;
-    _Atomic uint64_t *entry;
-    uint64_t taken, hold;
-    int end;
+    struct plan plan = { .count = MEMORY_NEW_LINE_STEPS };
+    _Atomic uint64_t *counter;
+    int end = admi_memory_new_line(lines, txn, partition, at->lines, tag, idle, &made);
 
-    /* Under these versions the key is in neither bucket, and the entry is empty. */
-    if (admi_memory_line_find(lines, txn, &where, &partition->key, out))
-        return ADMI_TXN_LOST;
-    entry = admi_memory_empty_entry(txn, &where);
-    if (entry == NULL) {
-        end = make_room(lines, txn, &where, idle);
-        return end == ADMI_TXN_DONE ? ADMI_TXN_LOST : end;
-    }
-    taken = line_take(lines, txn, idle, &end);
-    if (taken == 0)
+    if (end != ADMI_TXN_DONE)
         return end;
-    line = admi_memory_line(lines, taken - 1);
-    /* Another generation than the one with which it was evicted: who read that has a key that is
-     * not the line's any more. */
-    hold =
-        MEMORY_HOLD_OF(MEMORY_HOLD_GENERATION(admi_memory_read(txn, &line->hold)) + 1, at->lines);
-    admi_memory_write_key(lines, taken - 1, &partition->key);
-    atomic_store_explicit(&line->group, where.group, memory_order_release);
-    admi_txn_store(&line->tags[0], ADMI_TXN_WORD_OF(admi_memory_with_tag(0, 0, tag)));
-    admi_txn_store(&line->hold, ADMI_TXN_WORD_OF(hold));
-    for (uint32_t b = 0; b < 2; b++)
-        plan_set(&plan, txn, &where.buckets[b]->version, versions[b],
-                 (versions[b] + 1) & ADMI_TXN_VALUE_MAX);
-    plan_set(&plan, txn, entry, 0, where.fingerprint | taken);
-    plan_units(&plan, txn, &lines->used, MEMORY_STEP_ADD, 0);
+    for (uint32_t i = 0; i < MEMORY_NEW_LINE_STEPS; i++)
+        plan.steps[i] = made.steps[i];
     if (at->lines > 0)
         plan_units(&plan, txn, &admi_memory_line(lines, at->last.line - UINT64_C(1))->hold,
                    MEMORY_STEP_PIN, at->last.generation);
     ADMI_TXN_AT(planned_line);
+    counter = counter_of(idle, tag);
+    count_one(counter);
     end = admi_txn_run(txn, plan.steps, plan.count, 0);
     if (end != ADMI_TXN_DONE) {
-        admi_txn_store(&line->tags[0], 0);
-        free_push(lines, taken);
+        uncount_one(counter);
+        admi_memory_new_line_drop(lines, &made);
         return end == ADMI_TXN_REFUSED ? ADMI_TXN_LOST : end;
     }
-    *out = (struct memory_place){ .line = (uint32_t)taken,
+    line = admi_memory_line(lines, made.line - 1);
+    *out = (struct memory_place){ .line = (uint32_t)made.line,
                                   .value = 0,
                                   .word = admi_memory_word(txn, &line->values[0]),
                                   .hold = admi_memory_word(txn, &line->hold),
-                                  .generation = MEMORY_HOLD_GENERATION(hold) };
+                                  .tag = tag,
+                                  .generation = MEMORY_HOLD_GENERATION(made.hold) };
     return ADMI_TXN_DONE;
 }
 

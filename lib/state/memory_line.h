@@ -67,13 +67,38 @@ struct memory_place {
     uint32_t value; /* 0 … 3 */
     uint32_t word;  /* of the value */
     uint32_t hold;  /* word of the line's hold */
+    uint32_t tag;   /* whole, with its grid */
+    uint32_t reserved0;
     uint64_t generation;
 };
 
-/* Is what a tag means by a value as new, so that it may be forgotten? */
+/* Is what a tag means by a value as new, so that it may be forgotten? And where are the values with
+ * this tag counted (optional; NULL: nowhere)? One is added before there is one more, and taken off
+ * after there is one less: the count is never too low. */
 struct memory_idle {
     bool (*is_idle)(void *self, uint32_t tag, uint64_t value);
+    _Atomic uint64_t *(*counter_of)(void *self, uint32_t tag);
     void *self;
+    const uint32_t *keep; /* values (words) that are not to go, though they are as new */
+    uint32_t keep_count;
+};
+
+static inline bool admi_memory_is_kept(const struct memory_idle *idle, uint32_t word)
+{
+    for (uint32_t i = 0; i < idle->keep_count; i++) {
+        if (idle->keep[i] == word)
+            return true;
+    }
+    return false;
+}
+
+/* A line that somebody is about to put into the index, in a transaction of his own. */
+#define MEMORY_NEW_LINE_STEPS 4u
+
+struct memory_new_line {
+    uint64_t line; /* + 1 */
+    uint64_t hold;
+    struct admi_txn_step steps[MEMORY_NEW_LINE_STEPS];
 };
 
 /* For so many lines, up to 2^27, with arrays at *end and behind (a distance from the struct), in
@@ -81,8 +106,8 @@ struct memory_idle {
 void admi_memory_lines_init(struct memory_lines *lines, uint64_t count,
                             const uint8_t secret[ADMI_SECRET_BYTES], uint64_t *end);
 
-/* The value with this tag. False: there was none, at a moment since the call began. Writes
- * nothing. */
+/* The value with the id of this tag. False: there was none, at a moment since the call began.
+ * Writes nothing. */
 bool admi_memory_value_find(struct memory_lines *lines, const struct admi_txn *txn,
                             const struct memory_partition *partition, uint32_t tag,
                             struct memory_place *out);
@@ -93,6 +118,16 @@ bool admi_memory_value_find(struct memory_lines *lines, const struct admi_txn *t
 int admi_memory_value_make(struct memory_lines *lines, struct admi_txn *txn,
                            const struct memory_partition *partition, uint32_t tag,
                            const struct memory_idle *idle, struct memory_place *out);
+
+/* A line for a partition that has none, up to the steps that put it into the index. The owner may
+ * write what is beside the line meanwhile.
+ * Returns ADMI_TXN_DONE; ADMI_TXN_LOST there is one, or something was in the way: look again;
+ * ADMI_TXN_REFUSED there is no room; ADMI_TXN_STALE. */
+int admi_memory_new_line(struct memory_lines *lines, struct admi_txn *txn,
+                         const struct memory_partition *partition, uint32_t ordinal, uint32_t tag,
+                         const struct memory_idle *idle, struct memory_new_line *out);
+/* It did not go in. */
+void admi_memory_new_line_drop(struct memory_lines *lines, const struct memory_new_line *drop);
 
 /* Forget a line (0 … count - 1) if all its values are idle and nobody pins it.
  * Returns ADMI_TXN_DONE; ADMI_TXN_REFUSED it is needed, or free already; ADMI_TXN_STALE. */

@@ -16,6 +16,7 @@
 enum memory_step_kind {
     MEMORY_STEP_SET,      /* it must be `expected` (or it is refused), and becomes `to` */
     MEMORY_STEP_TAKE,     /* bucket: passes if it holds `units` at `reading`, and loses them */
+    MEMORY_STEP_LEVEL,    /* bucket: passes if it holds `units` at `reading`, and keeps them */
     MEMORY_STEP_CHARGE,   /* bucket: loses `units`, perhaps into debt */
     MEMORY_STEP_REFUND,   /* bucket: gains `units`, never above capacity */
     MEMORY_STEP_HOLD,     /* count: passes if `units` more are within `limit` */
@@ -71,13 +72,13 @@ static inline uint64_t admi_memory_bucket_value(int64_t empty)
 
 /* ---- tags: whose word it is, two in one word ---- */
 
-/* 31 bits: 0 nobody's; else 1 + the place of a class (bucket), or MEMORY_TAG_FAMILY + 1 + the place
- * of a family (count, quota); and whether its family counts it as a live partition. */
+/* 31 bits: 0 nobody's; else the id of a class (bucket) or of a family (count, quota); and, of a
+ * bucket, on which of two grids its value is. */
 #define MEMORY_TAG_BITS    31u
-#define MEMORY_TAG_FAMILY  (1u << 29)
-#define MEMORY_TAG_COUNTED (1u << 30)
+#define MEMORY_TAG_GRID    (1u << 30)
 #define MEMORY_TAG_NONE    0u
 #define MEMORY_TAG_MASK    ((UINT64_C(1) << MEMORY_TAG_BITS) - 1)
+#define MEMORY_TAG_ID(tag) ((tag) & ~MEMORY_TAG_GRID)
 
 #define MEMORY_LINE_VALUES 4u
 
@@ -103,6 +104,18 @@ static inline uint64_t admi_memory_bucket_value(int64_t empty)
 static inline uint32_t admi_memory_word(const struct admi_txn *txn, const _Atomic uint64_t *word)
 {
     return (uint32_t)(word - txn->words);
+}
+
+/* Where the others of a line are, from the word of one of its values: lines begin at multiples of
+ * eight words. */
+static inline uint32_t admi_memory_hold_of(uint32_t value)
+{
+    return (value & ~7u) + 6;
+}
+
+static inline uint32_t admi_memory_tags_of(uint32_t value)
+{
+    return (value & ~7u) + 4 + (value & 3u) / 2;
 }
 
 static inline uint64_t admi_memory_read(const struct admi_txn *txn, const _Atomic uint64_t *word)
@@ -140,6 +153,10 @@ static inline int admi_txn_test(const struct admi_txn_step *step, uint64_t value
     case MEMORY_STEP_TAKE:
         from = admi_memory_larger(admi_memory_bucket(value), step->least);
         *changed = admi_memory_bucket_value(from + (int64_t)step->units);
+        return (int64_t)step->units <= step->reading - from;
+    case MEMORY_STEP_LEVEL:
+        from = admi_memory_larger(admi_memory_bucket(value), step->least);
+        *changed = value;
         return (int64_t)step->units <= step->reading - from;
     case MEMORY_STEP_CHARGE:
         from = admi_memory_larger(admi_memory_bucket(value), step->least);

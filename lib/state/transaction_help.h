@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #ifndef ADMI_TXN_WORDS_MAX
-#define ADMI_TXN_WORDS_MAX 64u
+#define ADMI_TXN_WORDS_MAX 128u
 #endif
 #ifndef ADMI_TXN_AT
 #define ADMI_TXN_AT(point) ((void)0)
@@ -29,13 +29,13 @@ enum { ADMI_TXN_VALUE = 0, ADMI_TXN_REFERENCE = 1, ADMI_TXN_CONDITIONAL = 2 };
 #define ADMI_TXN_VALUE_OF(word) ((word) >> 2)
 #define ADMI_TXN_VALUE_MAX      (UINT64_MAX >> 2)
 
-/* reference: attempt 46 | context 10 | entry 6 | tag 2. An attempt number comes again after 2^46
+/* reference: attempt 45 | context 10 | entry 7 | tag 2. An attempt number comes again after 2^45
  * attempts of one context: harmful only to a thread that sleeps inside one call for exactly so
- * long, which is more than a month at 20 million a second. */
+ * long, which is three weeks at 20 million a second. */
 #define ADMI_TXN_CONTEXTS_MAX     1024u
-#define ADMI_TXN_CONTEXT_OF(word) ((uint32_t)((word) >> 8) & (ADMI_TXN_CONTEXTS_MAX - 1))
-#define ADMI_TXN_ENTRY_OF(word)   ((uint32_t)((word) >> 2) & 63u)
-#define ADMI_TXN_ATTEMPT_OF(word) ((word) >> 18)
+#define ADMI_TXN_CONTEXT_OF(word) ((uint32_t)((word) >> 9) & (ADMI_TXN_CONTEXTS_MAX - 1))
+#define ADMI_TXN_ENTRY_OF(word)   ((uint32_t)((word) >> 2) & 127u)
+#define ADMI_TXN_ATTEMPT_OF(word) ((word) >> 19)
 
 /* status: attempt 46 | hard 1 | state 2. Zeroed memory is a context that nobody has. */
 enum { ADMI_TXN_FREE = 0, ADMI_TXN_ACTIVE = 1, ADMI_TXN_COMMITTED = 2, ADMI_TXN_ABORTED = 3 };
@@ -132,7 +132,7 @@ static inline int admi_txn_swap_ordered(_Atomic uint64_t *word, uint64_t *expect
 
 static inline uint64_t admi_txn_reference(uint64_t attempt, uint32_t context, uint32_t entry)
 {
-    return attempt << 18 | (uint64_t)context << 8 | (uint64_t)entry << 2 | ADMI_TXN_REFERENCE;
+    return attempt << 19 | (uint64_t)context << 9 | (uint64_t)entry << 2 | ADMI_TXN_REFERENCE;
 }
 
 static inline int admi_txn_is_open(uint64_t status, uint64_t attempt)
@@ -146,7 +146,7 @@ static inline int admi_txn_is_open(uint64_t status, uint64_t attempt)
 /* A conditional word names the context that makes the swap, and the number of the swap. */
 static inline uint64_t admi_txn_conditional(uint64_t swap, uint32_t context)
 {
-    return swap << 18 | (uint64_t)context << 8 | ADMI_TXN_CONDITIONAL;
+    return swap << 19 | (uint64_t)context << 9 | ADMI_TXN_CONDITIONAL;
 }
 
 /* Decide a conditional word that was met: the reference goes in if the attempt is still active,

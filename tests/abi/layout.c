@@ -317,6 +317,18 @@ AT(adm_plain_options, allocator, 40);
 AT(adm_plain_options, random, 48);
 AT(adm_plain_options, reserved, 56);
 
+SIZE(adm_memory_options, 96);
+AT(adm_memory_options, size, 0);
+AT(adm_memory_options, flags, 4);
+AT(adm_memory_options, partitions_max, 8);
+AT(adm_memory_options, leases_max, 16);
+AT(adm_memory_options, attempts_max, 24);
+AT(adm_memory_options, classes_max, 32);
+AT(adm_memory_options, threads_max, 40);
+AT(adm_memory_options, allocator, 48);
+AT(adm_memory_options, random, 56);
+AT(adm_memory_options, reserved, 64);
+
 SIZE(adm_ledger_options, 88);
 AT(adm_ledger_options, size, 0);
 AT(adm_ledger_options, flags, 4);

@@ -388,7 +388,7 @@ int run_add_policy(struct run *run, struct model_policy *policy, uint64_t layout
     return run->policy_count++;
 }
 
-struct run *run_new(uint64_t seed, bool deferring)
+struct run *run_new(uint64_t seed, enum run_backend backend)
 {
     static const uint64_t monos[] = { 0,
                                       1,
@@ -404,7 +404,7 @@ struct run *run_new(uint64_t seed, bool deferring)
     if (run == NULL)
         abort();
     run->seed = seed;
-    run->deferring = deferring;
+    run->backend = backend;
     run->wall_free = chance_of(&chance, 250);
     run->start.mono_ns = chance_of(&chance, 500) ? CHANCE_PICK(&chance, monos)
                                                  : chance_below(&chance, UINT64_C(1) << 60);

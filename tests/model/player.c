@@ -66,6 +66,18 @@ struct adm_policy *player_load(struct player *p, int number)
 
 /* ---- begin and end ---- */
 
+static bool open_memory(struct adm_backend *out)
+{
+    struct adm_memory_options options = { .size = sizeof options };
+
+    options.partitions_max = 4096;
+    options.leases_max = LEASES;
+    options.attempts_max = 64;
+    options.classes_max = 4096;
+    options.threads_max = 2;
+    return adm_memory_open(&options, out) == ADM_OK;
+}
+
 static bool open_backend(struct player *p, struct adm_backend *out)
 {
     struct adm_plain_options options = { .size = sizeof options };
@@ -73,9 +85,11 @@ static bool open_backend(struct player *p, struct adm_backend *out)
     options.leases_max = LEASES;
     options.attempts_max = 64;
     options.classes_max = 4096;
+    if (p->run->backend == RUN_MEMORY)
+        return open_memory(out);
     if (adm_plain_open(&options, out) != ADM_OK)
         return false;
-    if (!p->run->deferring)
+    if (p->run->backend != RUN_DEFERRING)
         return true;
     struct adm_deferring_options late = { .size = sizeof late };
     struct adm_backend inner = *out;

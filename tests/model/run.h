@@ -69,9 +69,11 @@ struct operation {
     uint64_t any; /* what is left to choose: result class, interned keys or not, budget */
 };
 
+enum run_backend { RUN_PLAIN, RUN_DEFERRING, RUN_MEMORY };
+
 struct run {
     uint64_t seed;
-    bool deferring;
+    enum run_backend backend;
     bool wall_free; /* the wall clock may go back to windows that have passed */
     struct adm_time start;
     int policy_count, policy_room;
@@ -109,7 +111,7 @@ struct operation *generator_next(struct generator *generator);
 /* What an admit answered: leases to use, delays to wait for. */
 void generator_saw(struct generator *generator, int number, const struct model_answer *answer);
 
-struct run *run_new(uint64_t seed, bool deferring);
+struct run *run_new(uint64_t seed, enum run_backend backend);
 void run_free(struct run *run);
 int run_add_policy(struct run *run, struct model_policy *policy, uint64_t layout);
 

@@ -4,7 +4,7 @@
  * answer compared.
  *
  *   simulate [--seed N] [--runs N] [--operations N] [--seconds N] [--total N] [--replays N]
- *            [--backend plain|deferring] [--plant NAME|all]
+ *            [--backend plain|deferring|memory] [--plant NAME|all]
  *
  * --operations: of one run, each with a new gate. It ends after --runs, --total operations or
  * --seconds (20 when nothing else is given), whichever comes first, or at the first difference,
@@ -28,7 +28,7 @@
 struct arguments {
     uint64_t seed, runs, operations, total;
     double seconds;
-    bool deferring;
+    enum run_backend backend;
     int replays; /* for shrinking */
     const char *plant;
 };
@@ -59,7 +59,7 @@ static bool agrees(const struct run *run, struct model *model)
 static bool play_run(const struct arguments *a, uint64_t seed, struct model *model,
                      enum model_plant plant, struct tally *tally, uint64_t *played)
 {
-    struct run *run = run_new(seed, a->deferring);
+    struct run *run = run_new(seed, a->backend);
     struct player *p = player_new(run, model, plant, NULL, tally);
     struct generator *g = generator_new(run, model);
     bool different = p == NULL || player_difference(p)[0] != '\0';
@@ -194,9 +194,12 @@ static bool read_arguments(int argc, char **argv, struct arguments *a)
             a->seconds = strtod(value, NULL);
         else if (strcmp(name, "--plant") == 0)
             a->plant = value;
-        else if (strcmp(name, "--backend") == 0 &&
-                 (strcmp(value, "plain") == 0 || strcmp(value, "deferring") == 0))
-            a->deferring = value[0] == 'd';
+        else if (strcmp(name, "--backend") == 0 && strcmp(value, "plain") == 0)
+            a->backend = RUN_PLAIN;
+        else if (strcmp(name, "--backend") == 0 && strcmp(value, "deferring") == 0)
+            a->backend = RUN_DEFERRING;
+        else if (strcmp(name, "--backend") == 0 && strcmp(value, "memory") == 0)
+            a->backend = RUN_MEMORY;
         else
             return false;
     }
@@ -212,7 +215,7 @@ int main(int argc, char **argv)
     if (!read_arguments(argc, argv, &a)) {
         fprintf(stderr, "usage: simulate [--seed N] [--runs N] [--operations 1…8000] [--total N] "
                         "[--seconds N] [--replays N]\n"
-                        "                [--backend plain|deferring] [--plant NAME|all]\n");
+                        "                [--backend plain|deferring|memory] [--plant NAME|all]\n");
         return 2;
     }
     if (a.plant != NULL)

@@ -17,7 +17,7 @@
 #include "state/memory_index.c"
 #include "state/memory_line.c"
 
-enum { CONTEXTS = 8, TAG_A = MEMORY_TAG_FAMILY + 1 };
+enum { CONTEXTS = 8, TAG_A = 1 };
 
 static unsigned tests, failures;
 static uint64_t scale = STRESS_SCALE, seed = 1;
@@ -93,7 +93,7 @@ static bool holds_nothing(void *self, uint32_t tag, uint64_t value)
     return value == 0;
 }
 
-static const struct memory_idle idle = { holds_nothing, NULL };
+static const struct memory_idle idle = { .is_idle = holds_nothing };
 
 static int make(struct admi_txn *txn, const struct memory_partition *partition, uint32_t tag,
                 struct memory_place *out)

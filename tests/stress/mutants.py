@@ -104,7 +104,7 @@ MUTANTS = [
     ("a step does not look at the generation", "memory_word.h",
      "    return step->hold == 0 ||\n", "    return 1 || step->hold == 0 ||\n", "lines"),
     ("a line that is pinned is evicted", "memory_line.c",
-     "if (MEMORY_HOLD_PINS(hold) > 0 || !plan_values(", "if (!plan_values(", "lines"),
+     "if (MEMORY_HOLD_PINS(hold) > 0 || has_kept(", "if (has_kept(", "lines"),
     ("a line is evicted whatever it holds", "memory_line.c",
      "        if (tag != MEMORY_TAG_NONE && !idle->is_idle(idle->self, tag, value))\n            return false;\n",
      "", "lines"),

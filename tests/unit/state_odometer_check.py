@@ -50,7 +50,7 @@ class Grid:
 
 def compare_saturated(model, grid, now, which, where):
     """A debt beyond what a word can hold: documented. True: the model has it now as well."""
-    if grid.empty != 2**62 - 1:
+    if grid.empty != 2**62 - 2**59 - 1:
         return False
     have = grid.level(now, model.capacity)
     unit = Fraction(1, 2**grid.shift)
