@@ -62,15 +62,21 @@ static void admit_and_release(void *self)
 
 static struct adm_backend backend_of(const char *name, bool deny)
 {
-    struct adm_plain_options options = { .size = sizeof options };
+    struct adm_plain_options plain = { .size = sizeof plain };
+    struct adm_memory_options memory = { .size = sizeof memory };
     struct adm_backend backend;
+    adm_status status;
 
     if (strcmp(name, "null") == 0)
         return null_backend(deny);
-    if (strcmp(name, "plain") != 0)
-        die("no backend %s: null or plain", name);
-    if (adm_plain_open(&options, &backend) != ADM_OK)
-        die("no backend");
+    if (strcmp(name, "memory") == 0)
+        status = adm_memory_open(&memory, &backend);
+    else if (strcmp(name, "plain") == 0)
+        status = adm_plain_open(&plain, &backend);
+    else
+        die("no backend %s: memory, plain or null", name);
+    if (status != ADM_OK)
+        die("no backend: %s", adm_status_name(status));
     return backend;
 }
 
