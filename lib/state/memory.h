@@ -50,7 +50,8 @@ struct memory_version {
     _Atomic uint64_t t0_ns, v0, a, b, capacity, floor;
     _Atomic uint64_t replicas;
     _Atomic uint64_t refill;
-    _Atomic uint64_t reserved[3];
+    _Atomic uint64_t reciprocal;
+    _Atomic uint64_t reserved[2];
 };
 
 /* meta: id 32 | shift 8 | flags 8 | kind 8 */
@@ -355,7 +356,19 @@ struct memory_numbers {
     uint64_t flags; /* MEMORY_META_* */
     uint64_t group, max_partitions, replicas;
     struct adm_odometer odometer;
+    uint64_t reciprocal; /* floor(2^64 * a / b); 0: a is b, or nothing */
 };
+
+/* A bucket's odometer at the operation's time. */
+struct memory_moment {
+    int64_t reading;
+    int64_t full; /* where a full bucket is empty */
+    int64_t
+        least; /* no bucket is empty earlier: neither fuller than full nor than a raise allows */
+};
+
+struct memory_moment admi_memory_moment(const struct memory_run *run,
+                                        const struct memory_numbers *numbers);
 
 /* Read what is in force. false: there is no such class. Whether it was all of one version is sure
  * only when the guard is still the same afterwards. */

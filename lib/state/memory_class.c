@@ -7,6 +7,8 @@
  */
 #include "state/memory.h"
 
+#include "base/wide.h"
+
 #define DAY_NS (UINT64_C(86400) * 1000000000u)
 
 static uint64_t load(const _Atomic uint64_t *from)
@@ -55,6 +57,7 @@ bool admi_memory_class_read(const struct memory_run *run, uint64_t place,
     out->odometer.capacity = load(&version->capacity);
     out->odometer.floor = (int64_t)load(&version->floor);
     out->odometer.refill = load(&version->refill);
+    out->reciprocal = load(&version->reciprocal);
     out->odometer.per_ns = out->odometer.b;
     out->odometer.reserved0 = 0;
     return out->family != 0;
@@ -92,6 +95,41 @@ bool admi_memory_sequence_is_current(const struct memory_run *run, uint64_t sequ
             return true;
     }
     return false;
+}
+
+/* The product of two words of 64 bits. */
+static admi_u128 product(uint64_t a, uint64_t b)
+{
+    return (admi_u128)a * b;
+}
+
+/* floor(waited * a / b), without a division: the estimate is right or one too small, because
+ * reciprocal / 2^64 is less than a / b by less than 2^-64. */
+static uint64_t dripped(const struct memory_numbers *numbers, uint64_t waited)
+{
+    const struct adm_odometer *odometer = &numbers->odometer;
+    uint64_t estimate;
+
+    if (numbers->reciprocal == 0)
+        return odometer->a == 0 ? 0 : waited;
+    estimate = (uint64_t)(product(waited, numbers->reciprocal) >> 64);
+    return estimate + (product(estimate + 1, odometer->b) <= product(waited, odometer->a));
+}
+
+struct memory_moment admi_memory_moment(const struct memory_run *run,
+                                        const struct memory_numbers *numbers)
+{
+    const struct adm_odometer *odometer = &numbers->odometer;
+    uint64_t more = run->now_ns > odometer->t0_ns ? dripped(numbers, run->now_ns - odometer->t0_ns)
+                                                  : 0; /* an earlier time mints nothing (K4) */
+    struct memory_moment moment;
+
+    moment.reading = more >= (uint64_t)(MEMORY_READING_MAX - odometer->v0)
+                         ? MEMORY_READING_MAX
+                         : odometer->v0 + (int64_t)more;
+    moment.full = moment.reading - (int64_t)(odometer->capacity << odometer->shift);
+    moment.least = admi_memory_larger(moment.full, odometer->floor);
+    return moment;
 }
 
 /* ---- replica scopes ---- */
@@ -192,7 +230,7 @@ static bool bucket_is_idle(const struct memory_run *run, uint64_t place, uint32_
 
         empty = adm_bucket_rescale(&before, &numbers.odometer, moved_ns, empty);
     }
-    return admi_bucket_is_as_new(&numbers.odometer, run->now_ns, empty) != 0;
+    return empty <= admi_memory_moment(run, &numbers).least;
 }
 
 bool admi_memory_is_idle(void *self, uint32_t tag, uint64_t value)

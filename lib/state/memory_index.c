@@ -41,13 +41,25 @@ static bool is_key(const struct memory_key *at, const struct admi_key *key)
 
 /* ---- buckets ---- */
 
+/* Of the bytes that are used, not of the whole key: most are short, and then this is a large part of
+ * a look-up. What else belongs to the hash is nothing that callers choose. */
+static uint64_t hash_of(const struct memory_lines *lines, const struct admi_key *key,
+                        uint64_t group)
+{
+    uint64_t bytes = key->bytes[0] < sizeof key->bytes ? 1u + key->bytes[0] : sizeof key->bytes;
+    uint64_t hash = admi_hash64(key->bytes, bytes, lines->secret) ^ group;
+
+    hash = (hash ^ hash >> 32) * UINT64_C(0xd6e8feb86659fd93);
+    return hash ^ hash >> 32;
+}
+
 struct memory_candidates admi_memory_candidates_of(const struct memory_lines *lines,
                                                    const struct admi_key *key, uint64_t group,
                                                    uint32_t ordinal)
 {
     struct memory_bucket *buckets = (struct memory_bucket *)admi_array(lines, lines->buckets_at);
     struct memory_candidates where = { .group = group + ordinal * MEMORY_ORDINAL_STEP };
-    uint64_t hash = admi_key_hash(key, where.group, lines->secret);
+    uint64_t hash = hash_of(lines, key, where.group);
     uint64_t first = hash & lines->bucket_mask;
     uint64_t second = (hash * MEMORY_ORDINAL_STEP) >> 32 & lines->bucket_mask;
 

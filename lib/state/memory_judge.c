@@ -84,10 +84,35 @@ static uint32_t name_of(struct memory_question *question, struct adm_bytes name)
         i++;
     if (i == question->named_count) {
         question->named[i].name = name;
-        admi_key_make(&question->named[i].key, name, question->run->region->key_secrets);
+        question->named[i].place.line = 0;
+        admi_key_make(&question->named[i].partition.key, name, question->run->region->key_secrets);
         question->named_count++;
     }
     return i;
+}
+
+/* Terms of one group and partition mostly have their values in one line: it is found once. */
+static bool find_value(struct memory_question *question, struct memory_judged *judged)
+{
+    struct memory_run *run = question->run;
+    struct memory_lines *lines = &run->region->spaces[judged->space].lines;
+    struct memory_named *named = &question->named[judged->partition];
+
+    if (named->place.line != 0 && named->group == judged->numbers.group &&
+        named->space == judged->space) {
+        judged->place = named->place;
+        if (admi_memory_value_in(lines, &run->txn, judged->numbers.id, &judged->place))
+            return true;
+    }
+    if (!admi_memory_value_find(lines, &run->txn, admi_memory_partition_of(question, judged),
+                                judged->numbers.id, &judged->place))
+        return false;
+    if (named->place.line == 0) {
+        named->place = judged->place;
+        named->group = judged->numbers.group;
+        named->space = judged->space;
+    }
+    return true;
 }
 
 static enum memory_answer look_up(struct memory_question *question, struct memory_judged *judged,
@@ -95,7 +120,6 @@ static enum memory_answer look_up(struct memory_question *question, struct memor
 {
     struct memory_run *run = question->run;
     const struct adm_term *term = judged->term;
-    struct memory_partition partition;
     enum memory_answer answer = find_class(question, judged, status);
 
     judged->place.line = 0;
@@ -114,9 +138,7 @@ static enum memory_answer look_up(struct memory_question *question, struct memor
     judged->partition = name_of(question, term->partition);
     if (judged->no_class)
         return MEMORY_ANSWERED;
-    partition = admi_memory_partition_of(question, judged);
-    if (!admi_memory_value_find(&run->region->spaces[judged->space].lines, &run->txn, &partition,
-                                judged->numbers.id, &judged->place))
+    if (!find_value(question, judged))
         return MEMORY_ANSWERED;
     if (term->kind == ADM_KIND_BUCKET &&
         judged->place.tag != admi_memory_whole_tag(&judged->numbers)) {
@@ -176,10 +198,14 @@ static void judge_bucket(const struct memory_run *run, struct memory_judged *jud
     struct adm_term *term = judged->term;
     uint64_t amount = (term->flags & ADM_TERM_F_COMPLETION) != 0 ? 1 : term->amount;
     const struct adm_odometer *odometer = &judged->numbers.odometer;
+    const struct memory_moment moment = admi_memory_moment(run, &judged->numbers);
     int64_t empty = admi_memory_bucket(judged->value);
+    int64_t level = moment.reading - admi_memory_larger(empty, moment.least);
 
-    term->level = adm_bucket_level(odometer, run->now_ns, empty);
-    if (adm_bucket_take(odometer, run->now_ns, &empty, amount))
+    term->level = level >> odometer->shift; /* rounds down, below zero as well */
+    if (amount <= odometer->capacity && (int64_t)(amount << odometer->shift) <= level)
+        return;
+    if (amount == 0)
         return;
     term->verdict =
         amount > odometer->capacity || odometer->refill == 0 ? ADM_TERM_NEVER : ADM_TERM_EXCEEDED;

@@ -97,6 +97,12 @@ static bool is_same(const struct admi_txn *txn, const struct memory_place *place
     return MEMORY_HOLD_GENERATION(admi_txn_read(txn, place->hold)) == place->generation;
 }
 
+bool admi_memory_value_in(const struct memory_lines *lines, const struct admi_txn *txn,
+                          uint32_t tag, struct memory_place *inout)
+{
+    return tag_find(lines, txn, tag, inout) && is_same(txn, inout);
+}
+
 bool admi_memory_value_find(struct memory_lines *lines, const struct admi_txn *txn,
                             const struct memory_partition *partition, uint32_t tag,
                             struct memory_place *out)

@@ -112,6 +112,11 @@ bool admi_memory_value_find(struct memory_lines *lines, const struct admi_txn *t
                             const struct memory_partition *partition, uint32_t tag,
                             struct memory_place *out);
 
+/* The value with this tag in a line that was found for another. False: it is not in this line, or
+ * the line is another's by now. */
+bool admi_memory_value_in(const struct memory_lines *lines, const struct admi_txn *txn,
+                          uint32_t tag, struct memory_place *inout);
+
 /* Find it or make it, as new. The context is claimed, txn->guarded is set.
  * Returns ADMI_TXN_DONE; ADMI_TXN_REFUSED there is no room: no line is idle, or the partition has
  * MEMORY_ORDINALS_MAX lines of other values already; ADMI_TXN_STALE. */

@@ -83,13 +83,13 @@ struct admi_txn_step *admi_memory_plan_bucket(struct memory_plan *plan, enum mem
                                               const struct memory_numbers *numbers,
                                               const struct memory_place *place)
 {
-    const struct adm_odometer *odometer = &numbers->odometer;
+    const struct memory_moment moment = admi_memory_moment(plan->run, numbers);
     struct admi_txn_step *step = add(plan, kind, word);
 
-    step->units = grid_units(tokens, odometer->shift);
-    step->reading = admi_odometer_reading(odometer, plan->run->now_ns);
-    step->full = step->reading - (int64_t)(odometer->capacity << odometer->shift);
-    step->least = admi_memory_larger(step->full, odometer->floor);
+    step->units = grid_units(tokens, numbers->odometer.shift);
+    step->reading = moment.reading;
+    step->full = moment.full;
+    step->least = moment.least;
     if (place != NULL)
         same_line(plan, step, place);
     return step;

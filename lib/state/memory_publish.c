@@ -6,6 +6,7 @@
  */
 #include <sched.h>
 
+#include "base/wide.h"
 #include "state/memory.h"
 
 #define CLAIM_TRIES 20000u
@@ -306,6 +307,8 @@ static void write_version(struct memory_run *run, uint64_t place, struct memory_
     store(&version->capacity, odometer->capacity);
     store(&version->floor, (uint64_t)odometer->floor);
     store(&version->refill, odometer->refill);
+    store(&version->reciprocal,
+          odometer->a < odometer->b ? (uint64_t)(((admi_u128)odometer->a << 64) / odometer->b) : 0);
     store(&admi_memory_family_at(region, class_->family)->limited, family->max_partitions != 0);
 }
 

@@ -10,10 +10,10 @@
 static enum memory_answer make_value(struct memory_question *question, struct memory_judged *judged)
 {
     struct memory_run *run = question->run;
-    struct memory_partition partition = admi_memory_partition_of(question, judged);
     const struct memory_idle idle = admi_memory_idle(run);
 
-    return admi_memory_value_make(&run->region->spaces[MEMORY_SHADOW].lines, &run->txn, &partition,
+    return admi_memory_value_make(&run->region->spaces[MEMORY_SHADOW].lines, &run->txn,
+                                  admi_memory_partition_of(question, judged),
                                   admi_memory_whole_tag(&judged->numbers), &idle,
                                   &judged->place) == ADMI_TXN_DONE
                ? MEMORY_ANSWERED

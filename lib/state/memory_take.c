@@ -64,16 +64,15 @@ static enum memory_answer make_values(struct memory_question *question)
 
     for (uint32_t i = 0; i < question->take->term_count; i++) {
         struct memory_judged *judged = &question->terms[i];
-        struct memory_partition partition;
         int end;
 
         if (admi_memory_is_shadow(judged) || !admi_memory_needs_record(judged))
             continue;
-        partition = admi_memory_partition_of(question, judged);
         idle.keep = question->keep;
         idle.keep_count = question->keep_count;
         end =
-            admi_memory_value_make(&run->region->spaces[judged->space].lines, &run->txn, &partition,
+            admi_memory_value_make(&run->region->spaces[judged->space].lines, &run->txn,
+                                   admi_memory_partition_of(question, judged),
                                    admi_memory_whole_tag(&judged->numbers), &idle, &judged->place);
         judged->refused = end == ADMI_TXN_REFUSED;
         if (end != ADMI_TXN_DONE)

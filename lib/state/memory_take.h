@@ -26,7 +26,11 @@ struct memory_judged {
 /* Terms of one take mostly have few partitions, and the same bytes for each. */
 struct memory_named {
     struct adm_bytes name;
-    struct admi_key key;
+    struct memory_partition partition; /* its group: that of who asked last */
+    struct memory_place place;         /* of the first value found; line 0: none yet */
+    uint64_t group;                    /* whose line that is */
+    uint32_t space;
+    uint32_t reserved0;
 };
 
 struct memory_question {
@@ -64,11 +68,14 @@ static inline bool admi_memory_needs_record(const struct memory_judged *judged)
             (judged->term->amount > 0 && (judged->term->flags & ADM_TERM_F_COMPLETION) == 0));
 }
 
-static inline struct memory_partition
-admi_memory_partition_of(const struct memory_question *question, const struct memory_judged *judged)
+/* The same key again and again, for another group: not copied. */
+static inline const struct memory_partition *
+admi_memory_partition_of(struct memory_question *question, const struct memory_judged *judged)
 {
-    return (struct memory_partition){ .group = judged->numbers.group,
-                                      .key = question->named[judged->partition].key };
+    struct memory_partition *partition = &question->named[judged->partition].partition;
+
+    partition->group = judged->numbers.group;
+    return partition;
 }
 
 static inline uint32_t admi_memory_whole_tag(const struct memory_numbers *numbers)
