@@ -19,7 +19,7 @@ int main(void)
     struct adm_gate *gate;
 
     if (adm_policy_load(adm_str(policy), NULL, &options.policy, NULL) != ADM_OK ||
-        adm_plain_open(NULL, &options.backend) != ADM_OK ||
+        adm_memory_open(NULL, &options.backend) != ADM_OK ||
         adm_gate_new(&options, &gate) != ADM_OK || adm_admit(gate, &request, &decision) != ADM_OK)
         return 1; /* a mistake of ours, or no memory: there is no decision */
     if (decision.verdict == ADM_VERDICT_ALLOW)

@@ -238,7 +238,7 @@ int main(int argc, char **argv)
     options.policy = read_policy(argv[1]);
     if (options.policy == NULL)
         return 1; /* at start there is no old policy to keep: refuse to run */
-    adm_status status = adm_plain_open(NULL, &options.backend);
+    adm_status status = adm_memory_open(NULL, &options.backend);
     if (status == ADM_OK)
         status = adm_gate_new(&options, &gate);
     if (status != ADM_OK) {

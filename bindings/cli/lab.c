@@ -4,7 +4,7 @@
 
 #include <admit/backends.h>
 
-const char *const lab_backend_names[] = { "plain", "deferring", "memory", NULL };
+const char *const lab_backend_names[] = { "memory", "plain", "deferring", NULL };
 
 /* Wraps the inner backend; on failure the inner one is closed. */
 static adm_status defer(const struct lab_options *options, struct adm_backend *backend)

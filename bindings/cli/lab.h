@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-enum lab_backend { LAB_PLAIN, LAB_DEFERRING, LAB_MEMORY };
+enum lab_backend { LAB_MEMORY, LAB_PLAIN, LAB_DEFERRING }; /* the first is the default */
 extern const char *const lab_backend_names[]; /* ends with NULL */
 
 struct lab_options {

@@ -254,7 +254,7 @@ static const struct flag flag_table[] = {
     { "skip-bad", FLAG_SKIP_BAD, NULL, "count malformed rows instead of stopping" },
     { "show-kinds", FLAG_SHOW_KINDS, NULL, "print the HTTP answer of the first of each kind" },
     { "seed", FLAG_SEED, "N", "of decision ids, tenants and the deferring backend [1]" },
-    { "backend", 'b', "plain|deferring|memory", "where the state is kept" },
+    { "backend", 'b', "memory|plain|deferring", "where the state is kept [memory]" },
     { "partitions", FLAG_PARTITIONS, "N", "room of the backend for partitions" },
     { "leases", FLAG_LEASES, "N", "room of the backend for leases" },
     { "timing", FLAG_TIMING, NULL, "wall time and decisions per second with the data" },

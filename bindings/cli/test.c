@@ -251,7 +251,7 @@ static int run_test(const struct command *command, int argc, char **argv)
 }
 
 static const struct flag flag_table[] = {
-    { "backend", 'b', "plain|deferring|memory", "where the state is kept" },
+    { "backend", 'b', "memory|plain|deferring", "where the state is kept [memory]" },
     { "format", 'f', "text|json|tap", "how results are printed" },
     { "quiet", 'q', NULL, "text: say nothing of what was skipped" },
     { NULL, 0, NULL, NULL },

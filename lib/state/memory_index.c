@@ -41,8 +41,8 @@ static bool is_key(const struct memory_key *at, const struct admi_key *key)
 
 /* ---- buckets ---- */
 
-/* Of the bytes that are used, not of the whole key: most are short, and then this is a large part of
- * a look-up. What else belongs to the hash is nothing that callers choose. */
+/* Of the bytes that are used, not of the whole key: most are short, and then this is a large part
+ * of a look-up. What else belongs to the hash is nothing that callers choose. */
 static uint64_t hash_of(const struct memory_lines *lines, const struct admi_key *key,
                         uint64_t group)
 {

@@ -30,7 +30,7 @@ static struct adm_gate *open_gate(void)
     options.size = (uint32_t)sizeof options;
     check(adm_policy_load(adm_str(text), NULL, &options.policy, NULL) == ADM_OK,
           "the policy loads");
-    check(adm_plain_open(NULL, &options.backend) == ADM_OK, "the backend opens");
+    check(adm_memory_open(NULL, &options.backend) == ADM_OK, "the backend opens");
     check(adm_gate_new(&options, &gate) == ADM_OK, "the gate opens");
     adm_policy_unref(options.policy);
     return gate;
