@@ -498,10 +498,11 @@ void admi_memory_plan_set(struct memory_plan *plan, const _Atomic uint64_t *word
 struct admi_txn_step *admi_memory_plan_step(struct memory_plan *plan, enum memory_step_kind kind,
                                             uint32_t word, uint64_t units,
                                             const struct memory_place *place);
-/* The same on a bucket with these numbers. tokens, not units of the grid. */
+/* The same on a bucket with these numbers at this moment. tokens, not units of the grid. */
 struct admi_txn_step *admi_memory_plan_bucket(struct memory_plan *plan, enum memory_step_kind kind,
                                               uint32_t word, uint64_t tokens,
                                               const struct memory_numbers *numbers,
+                                              const struct memory_moment *moment,
                                               const struct memory_place *place);
 /* One pin more or less of the line that has this value. Not both in one plan. place: where it was
  * found; NULL: it is held or pinned already. */

@@ -49,6 +49,8 @@ bool admi_memory_class_read(const struct memory_run *run, uint64_t place,
     out->group = load(&version->group);
     out->max_partitions = load(&version->max_partitions);
     out->replicas = load(&version->replicas);
+    if (out->kind != ADM_KIND_BUCKET)
+        return out->family != 0;
     out->odometer.shift = (uint32_t)(meta >> 16 & 0xff);
     out->odometer.t0_ns = load(&version->t0_ns);
     out->odometer.v0 = (int64_t)load(&version->v0);

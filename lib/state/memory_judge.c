@@ -84,7 +84,7 @@ static uint32_t name_of(struct memory_question *question, struct adm_bytes name)
         i++;
     if (i == question->named_count) {
         question->named[i].name = name;
-        question->named[i].place.line = 0;
+        question->named[i].is_known = false;
         admi_key_make(&question->named[i].partition.key, name, question->run->region->key_secrets);
         question->named_count++;
     }
@@ -97,22 +97,26 @@ static bool find_value(struct memory_question *question, struct memory_judged *j
     struct memory_run *run = question->run;
     struct memory_lines *lines = &run->region->spaces[judged->space].lines;
     struct memory_named *named = &question->named[judged->partition];
+    bool found;
 
-    if (named->place.line != 0 && named->group == judged->numbers.group &&
-        named->space == judged->space) {
+    if (named->is_known && named->group == judged->numbers.group && named->space == judged->space) {
         judged->place = named->place;
+        if (named->place.line == 0)
+            return false; /* no line, no value */
         if (admi_memory_value_in(lines, &run->txn, judged->numbers.id, &judged->place))
             return true;
     }
-    if (!admi_memory_value_find(lines, &run->txn, admi_memory_partition_of(question, judged),
-                                judged->numbers.id, &judged->place))
-        return false;
-    if (named->place.line == 0) {
+    found = admi_memory_value_find(lines, &run->txn, admi_memory_partition_of(question, judged),
+                                   judged->numbers.id, &judged->place);
+    if (!found && judged->place.line != 0)
+        return false; /* a line, without this value */
+    if (!named->is_known) {
+        named->is_known = true;
         named->place = judged->place;
         named->group = judged->numbers.group;
         named->space = judged->space;
     }
-    return true;
+    return found;
 }
 
 static enum memory_answer look_up(struct memory_question *question, struct memory_judged *judged,
@@ -138,8 +142,10 @@ static enum memory_answer look_up(struct memory_question *question, struct memor
     judged->partition = name_of(question, term->partition);
     if (judged->no_class)
         return MEMORY_ANSWERED;
-    if (!find_value(question, judged))
+    if (!find_value(question, judged)) {
+        judged->place.line = 0;
         return MEMORY_ANSWERED;
+    }
     if (term->kind == ADM_KIND_BUCKET &&
         judged->place.tag != admi_memory_whole_tag(&judged->numbers)) {
         const struct memory_idle idle = admi_memory_idle(run);
@@ -198,9 +204,10 @@ static void judge_bucket(const struct memory_run *run, struct memory_judged *jud
     struct adm_term *term = judged->term;
     uint64_t amount = (term->flags & ADM_TERM_F_COMPLETION) != 0 ? 1 : term->amount;
     const struct adm_odometer *odometer = &judged->numbers.odometer;
-    const struct memory_moment moment = admi_memory_moment(run, &judged->numbers);
-    int64_t empty = admi_memory_bucket(judged->value);
-    int64_t level = moment.reading - admi_memory_larger(empty, moment.least);
+    int64_t empty = admi_memory_bucket(judged->value), level;
+
+    judged->moment = admi_memory_moment(run, &judged->numbers);
+    level = judged->moment.reading - admi_memory_larger(empty, judged->moment.least);
 
     term->level = level >> odometer->shift; /* rounds down, below zero as well */
     if (amount <= odometer->capacity && (int64_t)(amount << odometer->shift) <= level)
@@ -255,11 +262,13 @@ enum memory_answer admi_memory_judge(struct memory_question *question, adm_statu
 
     *status = ADM_OK;
     question->named_count = question->keep_count = 0;
+    question->has_shadow = false;
     if (take->term_count == 0 && !admi_memory_sequence_is_current(question->run, take->sequence))
         *status = ADM_E_BACKEND_STALE;
     for (uint32_t i = 0; i < take->term_count && *status == ADM_OK; i++) {
         struct memory_judged *judged = &question->terms[i];
 
+        question->has_shadow = question->has_shadow || admi_memory_is_shadow(judged);
         judged->no_room = judged->no_class = false;
         if (look_up(question, judged, status) != MEMORY_ANSWERED)
             return MEMORY_AGAIN;

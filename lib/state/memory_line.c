@@ -123,7 +123,7 @@ bool admi_memory_value_find(struct memory_lines *lines, const struct admi_txn *t
             return true;
         ordinal++;
     }
-    *out = (struct memory_place){ 0 };
+    out->line = ordinal; /* of which only 0 says something */
     return false;
 }
 

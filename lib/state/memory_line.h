@@ -106,8 +106,8 @@ struct memory_new_line {
 void admi_memory_lines_init(struct memory_lines *lines, uint64_t count,
                             const uint8_t secret[ADMI_SECRET_BYTES], uint64_t *end);
 
-/* The value with the id of this tag. False: there was none, at a moment since the call began.
- * Writes nothing. */
+/* The value with the id of this tag. False: there was none, at a moment since the call began; with
+ * out->line 0, the partition had no line at all. Writes nothing. */
 bool admi_memory_value_find(struct memory_lines *lines, const struct admi_txn *txn,
                             const struct memory_partition *partition, uint32_t tag,
                             struct memory_place *out);

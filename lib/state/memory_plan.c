@@ -81,15 +81,15 @@ static uint64_t grid_units(uint64_t tokens, uint32_t shift)
 struct admi_txn_step *admi_memory_plan_bucket(struct memory_plan *plan, enum memory_step_kind kind,
                                               uint32_t word, uint64_t tokens,
                                               const struct memory_numbers *numbers,
+                                              const struct memory_moment *moment,
                                               const struct memory_place *place)
 {
-    const struct memory_moment moment = admi_memory_moment(plan->run, numbers);
     struct admi_txn_step *step = add(plan, kind, word);
 
     step->units = grid_units(tokens, numbers->odometer.shift);
-    step->reading = moment.reading;
-    step->full = moment.full;
-    step->least = moment.least;
+    step->reading = moment->reading;
+    step->full = moment->full;
+    step->least = moment->least;
     if (place != NULL)
         same_line(plan, step, place);
     return step;

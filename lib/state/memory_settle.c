@@ -62,7 +62,7 @@ static void plan_state(struct memory_plan *plan, const struct memory_holding *ho
 /* The numbers by which an item's bucket is charged. Its value moves to their grid first: it is
  * pinned, so it is there. */
 static bool numbers_of(struct memory_run *run, const struct memory_item *item,
-                       struct memory_numbers *out)
+                       struct memory_numbers *out, struct memory_moment *moment)
 {
     struct memory_lines *lines = &run->region->spaces[MEMORY_ENFORCED].lines;
     uint64_t of =
@@ -71,6 +71,7 @@ static bool numbers_of(struct memory_run *run, const struct memory_item *item,
 
     if (!admi_memory_class_read(run, MEMORY_ID_CLASS(of), out))
         return false;
+    *moment = admi_memory_moment(run, out);
     if (admi_memory_tag(tags, item->word & 3u) != admi_memory_whole_tag(out)) {
         const struct memory_idle idle = admi_memory_idle(run);
         uint32_t first = admi_memory_word(&run->txn, &admi_memory_line(lines, 0)->values[0]);
@@ -94,15 +95,17 @@ static void plan_amount(struct memory_plan *plan, const struct memory_holding *h
 static void complete(struct memory_plan *plan, struct memory_item *item)
 {
     struct memory_numbers numbers;
+    struct memory_moment moment;
 
     if (item->kind != MEMORY_ITEM_COMPLETION || item->mark ||
-        !numbers_of(plan->run, item, &numbers))
+        !numbers_of(plan->run, item, &numbers, &moment))
         return;
     item->mark = true;
     if (item->amount == 0)
         return;
     (void)admi_memory_plan_bucket(plan, MEMORY_STEP_CHARGE, item->word,
-                                  least(item->amount, numbers.odometer.capacity), &numbers, NULL);
+                                  least(item->amount, numbers.odometer.capacity), &numbers, &moment,
+                                  NULL);
     admi_memory_plan_changed(plan, item->id);
 }
 
@@ -133,15 +136,16 @@ static void correct_quota(struct memory_plan *plan, const struct memory_item *it
 static void correct_bucket(struct memory_plan *plan, const struct memory_item *item, uint64_t total)
 {
     struct memory_numbers numbers;
+    struct memory_moment moment;
 
-    if (total == item->amount || !numbers_of(plan->run, item, &numbers))
+    if (total == item->amount || !numbers_of(plan->run, item, &numbers, &moment))
         return;
     if (total > item->amount)
         (void)admi_memory_plan_bucket(plan, MEMORY_STEP_CHARGE, item->word, total - item->amount,
-                                      &numbers, NULL);
+                                      &numbers, &moment, NULL);
     else
         (void)admi_memory_plan_bucket(plan, MEMORY_STEP_REFUND, item->word, item->amount - total,
-                                      &numbers, NULL);
+                                      &numbers, &moment, NULL);
     admi_memory_plan_changed(plan, item->id);
 }
 

@@ -45,7 +45,7 @@ static bool plan_charge(struct memory_plan *plan, struct memory_judged *judged)
         return judged->quota.used + term->amount <= term->limit;
     default:
         (void)admi_memory_plan_bucket(plan, MEMORY_STEP_TAKE, judged->place.word, term->amount,
-                                      &judged->numbers, &judged->place);
+                                      &judged->numbers, &judged->moment, &judged->place);
         return true;
     }
 }

@@ -110,7 +110,7 @@ static void charge_value(struct charge *charge, struct memory_judged *judged)
     default:
         judged->step = admi_memory_plan_bucket(
             plan, completion ? MEMORY_STEP_LEVEL : MEMORY_STEP_TAKE, judged->place.word,
-            completion ? 1 : term->amount, &judged->numbers, &judged->place);
+            completion ? 1 : term->amount, &judged->numbers, &judged->moment, &judged->place);
         break;
     }
 }
@@ -260,7 +260,8 @@ static enum memory_answer charge_all(struct memory_question *question,
     question->take->lease = charge.draft.id;
     if (charge.has_draft)
         lease = admi_memory_lease_at(charge.draft.leases, charge.draft.slot - 1);
-    admi_memory_charge_shadow(question, lease);
+    if (question->has_shadow)
+        admi_memory_charge_shadow(question, lease);
     return MEMORY_ANSWERED;
 }
 

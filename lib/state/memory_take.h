@@ -20,22 +20,24 @@ struct memory_judged {
     struct memory_place place; /* line 0: there is none, that is, as new */
     struct memory_quota quota;
     struct memory_numbers numbers;
-    struct admi_txn_step *step; /* that charges it; NULL: none */
+    struct memory_moment moment; /* bucket */
+    struct admi_txn_step *step;  /* that charges it; NULL: none */
 };
 
 /* Terms of one take mostly have few partitions, and the same bytes for each. */
 struct memory_named {
     struct adm_bytes name;
-    struct memory_partition partition; /* its group: that of who asked last */
-    struct memory_place place;         /* of the first value found; line 0: none yet */
-    uint64_t group;                    /* whose line that is */
+    bool is_known; /* the rest: where the first value was found that was looked for */
     uint32_t space;
-    uint32_t reserved0;
+    uint64_t group;
+    struct memory_place place;         /* line 0: this group has no line in this space */
+    struct memory_partition partition; /* its group: that of who asked last */
 };
 
 struct memory_question {
     struct memory_run *run;
     struct adm_take *take;
+    bool has_shadow;
     uint32_t patience; /* how often it still publishes a count of replicas */
     uint32_t named_count;
     uint32_t keep_count;
