@@ -3,13 +3,14 @@
  * What a decision costs, as a ratio to what it cannot do without (floor.h), measured in turns in
  * one process.
  *
- *      admit-bench --floor [--backend null|plain] [--rounds N]
+ *      admit-bench --floor [--backend memory|plain|null] [--rounds N]
  *
  * Prints each case with its goal, and ends with 1 when a goal is missed. On the backend null the
  * work on state is missing: then it tells what the gate's own part costs. A measurement of this
  * machine at this moment, not a test: a busy machine misses goals.
  */
 #include "floor.h"
+#include "many.h"
 #include "null_backend.h"
 #include "rig.h"
 #include "windows.h"
@@ -153,9 +154,9 @@ static bool against_floor(const char *backend, unsigned rounds)
 
 int main(int argc, char **argv)
 {
-    const char *backend = "null";
+    const char *backend = "memory";
     unsigned rounds = 61;
-    bool floor = false;
+    bool floor = false, met;
 
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--floor") == 0)
@@ -165,11 +166,16 @@ int main(int argc, char **argv)
         else if (strcmp(argv[i], "--rounds") == 0 && i + 1 < argc)
             rounds = (unsigned)strtoul(argv[++i], NULL, 10);
         else
-            die("usage: admit-bench --floor [--backend null|plain] [--rounds N]");
+            die("usage: admit-bench --floor [--backend memory|plain|null] [--rounds N]");
     }
     if (!floor)
-        die("usage: admit-bench --floor [--backend null|plain] [--rounds N]");
+        die("usage: admit-bench --floor [--backend memory|plain|null] [--rounds N]");
     if (rounds < ROUNDS_MIN || rounds > ROUNDS_MAX)
         die("rounds: %u to %u", ROUNDS_MIN, ROUNDS_MAX);
-    return against_floor(backend, rounds) ? 0 : 1;
+    met = against_floor(backend, rounds);
+    if (strcmp(backend, "memory") == 0) {
+        met = bench_threads(rounds) && met;
+        met = bench_partitions() && met;
+    }
+    return met ? 0 : 1;
 }
