@@ -141,6 +141,21 @@ static uint64_t expired(const struct memory_run *run)
     return sum;
 }
 
+/* The largest time that any operation went by: what has run out by then is not told any more. */
+static uint64_t latest(const struct memory_run *run)
+{
+    const struct memory_context_state *states =
+        admi_array(run->region, run->region->context_states_at);
+    uint64_t largest = 0;
+
+    for (uint64_t i = 0; i < run->region->context_count; i++) {
+        uint64_t time_ns = atomic_load_explicit(&states[i].latest_ns, memory_order_relaxed);
+
+        largest = time_ns > largest ? time_ns : largest;
+    }
+    return largest;
+}
+
 static adm_status memory_describe(void *self, struct adm_backend_info *inout)
 {
     struct memory *memory = self;
@@ -151,6 +166,7 @@ static adm_status memory_describe(void *self, struct adm_backend_info *inout)
 
     if (admi_fork_guard_is_child(&memory->fork_guard))
         return ADM_E_BACKEND_FORKED;
+    run.now_ns = latest(&run);
     admi_memory_begin(&run);
     info.classes = atomic_load_explicit(&region->class_count, memory_order_acquire);
     info.classes_max = region->registry.classes_max;
