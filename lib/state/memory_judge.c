@@ -31,9 +31,10 @@ static enum memory_answer need_numbers(struct memory_question *question,
     if (question->patience > 0)
         question->patience--;
     *status = admi_memory_scope(question->run, (uint32_t)term->class_handle, term->scope, replicas);
-    if (*status == ADM_E_BACKEND_UNAVAILABLE && usable) {
-        *status = ADM_OK; /* it takes effect with whoever comes next */
-        return MEMORY_ANSWERED;
+    if (*status == ADM_E_BACKEND_UNAVAILABLE) {
+        if (usable)
+            *status = ADM_OK;   /* it takes effect with whoever comes next */
+        return MEMORY_ANSWERED; /* else: it was waited for long enough, once */
     }
     if (*status == ADM_E_BACKEND_FULL) {
         *status = ADM_OK;
