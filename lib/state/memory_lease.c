@@ -255,6 +255,7 @@ static bool reserve_parts(struct memory_run *run, struct memory_leases *leases, 
 
         if (slot == 0)
             return false;
+        ADMI_TXN_AT(slot_reserved);
         at = admi_memory_lease_at(leases, slot - 1);
         draft->parts[draft->part_count++] = slot;
         store(&(&at->state)[1], next);
@@ -290,6 +291,7 @@ bool admi_memory_draft(struct memory_run *run, struct memory_leases *leases,
     out->slot = admi_memory_lease_reserve(run, leases);
     if (out->slot == 0)
         return false;
+    ADMI_TXN_AT(slot_reserved);
     if (!reserve_parts(run, leases, MEMORY_ITEM_WORDS * holding->item_count + holding->meter_count,
                        out)) {
         admi_memory_draft_drop(out);
@@ -430,9 +432,11 @@ static int expire_slot(const struct expiry *expiry, struct memory_holding *holdi
         (void)admi_memory_plan_unhold(&plan, holding);
     if (after == MEMORY_LEASE_FREE && (before == MEMORY_LEASE_LIVE || before == MEMORY_LEASE_LATE))
         admi_memory_plan_unpin(&plan, holding);
+    ADMI_TXN_AT(expiry_planned);
     end = admi_memory_plan_run(&plan);
     if (end != ADMI_TXN_DONE)
         return end;
+    ADMI_TXN_AT(expiry_done);
     if (before == MEMORY_LEASE_LIVE && expiry->leases->space == MEMORY_ENFORCED) {
         struct memory_context_state *own = admi_memory_context_state(expiry->run);
 

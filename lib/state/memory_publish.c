@@ -34,6 +34,7 @@ static bool claim(struct memory_run *run)
                                                     memory_order_acq_rel, memory_order_acquire)) {
             admi_memory_begin(run);
             run->region->surveyed = false;
+            ADMI_TXN_AT(publish_claimed);
             return true;
         }
         (void)sched_yield();
@@ -348,7 +349,9 @@ static void publish(struct memory_run *run)
         store(&region->sequences[older][i], region->registry.owners[i].sequence);
     store(&region->sequences_from[older], from);
     store(&region->class_count, region->registry.class_table.used);
+    ADMI_TXN_AT(versions_written);
     (void)admi_txn_change(&run->txn, run->txn.guarded);
+    ADMI_TXN_AT(guard_moved);
     admi_memory_begin(run);
 }
 

@@ -240,7 +240,9 @@ adm_status admi_memory_settle(struct memory_run *run, struct adm_op *op)
         }
         admi_memory_plan_begin(&plan, run);
         plan_settle(&plan, &holding, op->args.settle);
+        ADMI_TXN_AT(lease_planned);
     } while (admi_memory_plan_run(&plan) != ADMI_TXN_DONE);
+    ADMI_TXN_AT(lease_changed);
     op->outcome = is_live(&holding) ? ADM_OUTCOME_SETTLED : ADM_OUTCOME_LATE;
     admi_memory_loosened(run, MEMORY_ENFORCED);
     return ADM_OK;
@@ -269,7 +271,9 @@ adm_status admi_memory_give(struct memory_run *run, struct adm_op *op)
             complete(&plan, &item);
         }
         admi_memory_plan_unpin(&plan, &holding);
+        ADMI_TXN_AT(lease_planned);
     } while (admi_memory_plan_run(&plan) != ADMI_TXN_DONE);
+    ADMI_TXN_AT(lease_changed);
     op->outcome = is_live(&holding) ? ADM_OUTCOME_RELEASED : ADM_OUTCOME_LATE;
     admi_memory_parts_free(&holding);
     admi_memory_loosened(run, MEMORY_ENFORCED);
@@ -295,7 +299,9 @@ adm_status admi_memory_renew(struct memory_run *run, struct adm_op *op)
         }
         admi_memory_plan_begin(&plan, run);
         admi_memory_plan_renew(&plan, &holding);
+        ADMI_TXN_AT(lease_planned);
     } while (admi_memory_plan_run(&plan) != ADMI_TXN_DONE);
+    ADMI_TXN_AT(lease_changed);
     if (holding.shadow.high != 0)
         admi_memory_shadow_renew(run, holding.shadow);
     op->outcome = ADM_OUTCOME_RENEWED;
@@ -344,7 +350,9 @@ adm_status admi_memory_divert(struct memory_run *run, struct adm_op *op)
         op->units = is_live(&holding) ? admi_memory_plan_unhold(&plan, &holding) : 0;
         plan_divert(&plan, &holding);
         admi_memory_plan_unpin(&plan, &holding);
+        ADMI_TXN_AT(lease_planned);
     } while (admi_memory_plan_run(&plan) != ADMI_TXN_DONE);
+    ADMI_TXN_AT(lease_changed);
     op->outcome = is_live(&holding) ? ADM_OUTCOME_DIVERTED : ADM_OUTCOME_LATE;
     admi_memory_loosened(run, MEMORY_ENFORCED);
     if (holding.shadow.high != 0)

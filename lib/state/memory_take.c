@@ -199,6 +199,7 @@ static enum memory_answer plan_all(struct memory_question *question, struct char
             *status = ADM_E_BACKEND_FULL;
             return MEMORY_ANSWERED;
         }
+        ADMI_TXN_AT(lease_drafted);
         admi_memory_draft_plan(&charge->draft, &charge->plan);
     }
     if (take->attempt.length > 0) {
@@ -206,6 +207,7 @@ static enum memory_answer plan_all(struct memory_question *question, struct char
                                             &charge->attempt);
 
         charge->has_attempt = end == ADMI_TXN_DONE;
+        ADMI_TXN_AT(attempt_drafted);
         if (end == ADMI_TXN_REFUSED)
             *status = ADM_E_BACKEND_FULL;
         else if (end != ADMI_TXN_DONE)
@@ -248,6 +250,7 @@ static enum memory_answer charge_all(struct memory_question *question,
     }
     if (make_values(question) != MEMORY_ANSWERED)
         return MEMORY_AGAIN;
+    ADMI_TXN_AT(values_made);
     answer = plan_all(question, &charge, attempt, status);
     if (answer == MEMORY_ANSWERED && *status == ADM_OK &&
         admi_memory_plan_run(&charge.plan) != ADMI_TXN_DONE)
@@ -256,6 +259,7 @@ static enum memory_answer charge_all(struct memory_question *question,
         drop(run, &charge);
         return answer;
     }
+    ADMI_TXN_AT(take_charged);
     write_levels(question, &charge);
     question->take->lease = charge.draft.id;
     if (charge.has_draft)

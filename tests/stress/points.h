@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Points of lock-free code at which a thread can be stopped, or made to yield. Included before the
- * headers that are tested.
+ * headers that are tested. POINTS_ELSEWHERE: the code is not in the test's own file; there, the
+ * test defines stress_at_point() and calls at_point().
  */
 #ifndef TESTS_STRESS_POINTS_H
 #define TESTS_STRESS_POINTS_H
@@ -32,7 +33,31 @@
     X(looked_below)                                                                                \
     X(lowering)                                                                                    \
     X(planned_claim)                                                                               \
-    X(planned_line)
+    X(planned_line)                                                                                \
+    X(slot_reserved)                                                                               \
+    X(lease_drafted)                                                                               \
+    X(attempt_drafted)                                                                             \
+    X(values_made)                                                                                 \
+    X(take_charged)                                                                                \
+    X(lease_planned)                                                                               \
+    X(lease_changed)                                                                               \
+    X(expiry_planned)                                                                              \
+    X(expiry_done)                                                                                 \
+    X(publish_claimed)                                                                             \
+    X(versions_written)                                                                            \
+    X(guard_moved)
+
+void stress_at_point(int point);
+
+#ifdef POINTS_ELSEWHERE
+
+/* With another name, so that the code may have its own. */
+#define POINT_ENUM(name) at_##name,
+enum point { POINTS_OF_THE_CODE(POINT_ENUM) POINTS };
+
+#define ADMI_TXN_AT(point) stress_at_point(at_##point)
+
+#else
 
 #define POINT_ENUM(name) name,
 #define POINT_TEXT(name) #name,
@@ -82,6 +107,8 @@ static void at_point(enum point point)
 }
 
 #define ADMI_TXN_AT(point) at_point(point)
+
+#endif
 
 /* How long the tests are unless they are told. Under the thread sanitizer all is ten times slower. */
 #ifdef __SANITIZE_THREAD__
