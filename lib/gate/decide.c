@@ -132,11 +132,14 @@ static const struct adm_term *term_of(const struct admi_call *call, const struct
     return j->term == ADMI_NO_TERM ? NULL : &call->terms[j->term];
 }
 
-static uint32_t reason_of(const struct admi_call *call, const struct admi_judged *j)
+/* What the terms came to, once for all that follows. */
+ADMI_APART static void note_reasons(struct admi_call *call)
 {
-    const struct adm_term *term = term_of(call, j);
+    struct admi_question *q = &call->question;
 
-    return term == NULL ? j->reason : admi_reason_of_term(term);
+    for (uint32_t i = 0; i < q->judged_count; i++)
+        if (q->judged[i].term != ADMI_NO_TERM)
+            q->judged[i].reason = admi_reason_of_term(&call->terms[q->judged[i].term]);
 }
 
 /* ---- the reason ---- */
@@ -150,11 +153,9 @@ ADMI_APART static bool decide_room(struct verdict *v)
     bool known = true, any = false;
 
     for (uint32_t i = 0; i < q->judged_count; i++) {
-        const struct adm_term *term = term_of(v->call, &q->judged[i]);
-
-        if (term == NULL || q->judged[i].shadow || term->verdict != ADM_TERM_NO_ROOM)
+        if (q->judged[i].shadow || q->judged[i].reason != ADM_REASON_KEY_SPACE_FULL)
             continue;
-        uint64_t ms = admi_retry_after_ms(v->call, term);
+        uint64_t ms = admi_retry_after_ms(v->call, term_of(v->call, &q->judged[i]));
 
         any = true;
         known = known && ms > 0;
@@ -178,10 +179,9 @@ ADMI_APART static void decide_by_rules(struct verdict *v)
 
     for (uint32_t i = 0; i < q->judged_count; i++) {
         const struct adm_term *term = term_of(v->call, &q->judged[i]);
-        uint32_t reason =
-            q->judged[i].shadow ? ADM_REASON_ALLOWED : reason_of(v->call, &q->judged[i]);
+        uint32_t reason = q->judged[i].reason;
 
-        if (reason == ADM_REASON_ALLOWED)
+        if (q->judged[i].shadow || reason == ADM_REASON_ALLOWED)
             continue;
         if (first == ADM_REASON_ALLOWED)
             first = reason;
@@ -225,7 +225,7 @@ ADMI_APART static void add_shadow(struct verdict *v)
     struct adm_decision *d = v->decision;
 
     for (uint32_t i = 0; i < q->judged_count; i++) {
-        uint32_t reason = reason_of(v->call, &q->judged[i]);
+        uint32_t reason = q->judged[i].reason;
 
         if (!q->judged[i].shadow || reason == ADM_REASON_ALLOWED)
             continue;
@@ -288,7 +288,6 @@ static void decide_with_state(struct verdict *v)
     const struct admi_call *call = v->call;
     struct adm_decision *d = v->decision;
 
-    v->all_pass = all_pass(call);
     if (v->all_pass)
         decide_allowed(v);
     else if (call->question.early != ADM_REASON_COUNT)
@@ -302,7 +301,7 @@ static void decide_with_state(struct verdict *v)
     }
     if (call->take.mode == ADM_TAKE_CHARGE && d->verdict == ADM_VERDICT_ALLOW)
         d->lease = call->take.lease;
-    if (!v->all_pass)
+    if (!v->all_pass && call->question.any_shadow)
         add_shadow(v);
 }
 
@@ -329,9 +328,9 @@ ADMI_APART static void decide_repeated(struct verdict *v, enum admi_purpose purp
 
 /* ---- counting ---- */
 
-ADMI_APART static void count_shadow(struct verdict *v, const struct admi_judged *j, uint32_t reason)
+ADMI_APART static void count_shadow(struct verdict *v, const struct admi_judged *j)
 {
-    uint32_t slot = v->call->snapshot->rules[j->rule].metrics_slot;
+    const uint32_t slot = j->metrics_slot, reason = j->reason;
 
     if (reason == ADM_REASON_ALLOWED)
         return;
@@ -346,26 +345,25 @@ ADMI_APART static void count_shadow(struct verdict *v, const struct admi_judged 
 static void count_rules(struct verdict *v)
 {
     const struct admi_question *q = &v->call->question;
-    const struct admi_bound_rule *rules = v->call->snapshot->rules;
     bool allowed = v->decision->verdict == ADM_VERDICT_ALLOW;
     struct admi_rule_amount counted[ADMI_MAX_JUDGED];
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < q->judged_count; i++) {
         const struct admi_judged *j = &q->judged[i];
-        uint32_t reason = v->all_pass ? ADM_REASON_ALLOWED : reason_of(v->call, j);
 
         if (j->shadow) {
-            count_shadow(v, j, reason);
-        } else if (allowed || reason != ADM_REASON_ALLOWED) {
-            counted[count].slot = rules[j->rule].metrics_slot;
+            count_shadow(v, j);
+        } else if (allowed || j->reason != ADM_REASON_ALLOWED) {
+            counted[count].slot = j->metrics_slot;
             counted[count++].amount = j->amount;
         }
     }
     admi_count_rule_requests(v->counters, allowed ? ADMI_RULE_ADMITTED : ADMI_RULE_DENIED, counted,
                              count);
     for (uint32_t i = 0; i < q->missing_count && i < ADMI_MAX_JUDGED; i++)
-        admi_count_rule(v->counters, rules[q->missing[i]].metrics_slot, ADMI_RULE_DENIED, 1);
+        admi_count_rule(v->counters, v->call->snapshot->rules[q->missing[i]].metrics_slot,
+                        ADMI_RULE_DENIED, 1);
 }
 
 static void count_decision(struct verdict *v)
@@ -412,6 +410,11 @@ adm_status admi_decide(struct admi_call *call, struct admi_gate_thread *thread,
     if (backend_status == ADM_OK && call->take.repeated == ADM_REPEAT_OTHER)
         return ADM_E_INVALID_ATTEMPT;
     begin(&v);
+    v.all_pass =
+        backend_status == ADM_OK && call->take.repeated == ADM_REPEAT_NONE && all_pass(call);
+    /* Without an answer the terms may still be the backend's: a call that was given up. */
+    if (!v.all_pass && (backend_status == ADM_OK || backend_status == ADM_E_BACKEND_FULL))
+        note_reasons(call);
     if (backend_status == ADM_E_BACKEND_FULL) {
         fail_closed(&v, ADM_REASON_KEY_SPACE_FULL);
     } else if (backend_status != ADM_OK) {

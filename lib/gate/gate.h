@@ -160,8 +160,9 @@ void admi_call_return_snapshot(struct admi_call *call, struct admi_gate_thread *
 /* What one matching rule came to, in policy order. */
 struct admi_judged {
     uint32_t rule;
-    uint32_t reason; /* of a rule without state: ADM_REASON_ALLOWED or why not */
+    uint32_t reason; /* ADM_REASON_ALLOWED or why not; of a term: once it is answered */
     uint32_t term;   /* index of its term, or ADMI_NO_TERM */
+    uint32_t metrics_slot;
     bool shadow;
     bool has_amount;
     uint64_t amount; /* asked of it */
@@ -177,6 +178,7 @@ struct admi_question {
     bool denied_stateless;     /* a cap or pressure rule denies */
     bool any_stateless_reason; /* … or a shadow rule would, or had no room for its term */
     bool cap_denied;
+    bool any_shadow; /* a shadow rule was judged */
     uint32_t judged_count;
     uint32_t denied_beyond; /* denials of rules that judged has no room for */
     struct admi_judged judged[ADMI_MAX_JUDGED];

@@ -183,12 +183,14 @@ static void remember(struct preparation *p, const struct admi_rule *rule, uint32
     uint32_t unit = p->snapshot->unit_of_policy[rule->unit];
 
     q->any_stateless_reason = q->any_stateless_reason || reason != ADM_REASON_ALLOWED;
+    q->any_shadow = q->any_shadow || rule->shadow;
     if (q->judged_count < room) {
         struct admi_judged *judged = &q->judged[q->judged_count++];
 
         judged->rule = rule->index;
         judged->reason = reason;
         judged->term = term;
+        judged->metrics_slot = p->snapshot->rules[rule->index].metrics_slot;
         judged->shadow = rule->shadow;
         judged->has_amount = rule->type != ADMI_PRESSURE && given(&p->amounts, unit);
         judged->amount = judged->has_amount ? p->amounts.value[unit] : 0;
@@ -283,8 +285,8 @@ static bool consider_plain(struct preparation *p, uint32_t r)
     struct adm_term *term = &p->call->terms[index];
     struct part *part;
 
-    if (!bound->plain || index == ADM_MAX_TERMS || q->judged_count == ADMI_MAX_JUDGED ||
-        !given(&p->amounts, unit))
+    /* There is always room to judge a term: see remember(). */
+    if (!bound->plain || index == ADM_MAX_TERMS || !given(&p->amounts, unit))
         return false;
     part = part_of(p, bound);
     if (part->lacks || (!part->written && !write_part(p, part)))
@@ -298,6 +300,7 @@ static bool consider_plain(struct preparation *p, uint32_t r)
     judged->rule = r;
     judged->reason = ADM_REASON_ALLOWED;
     judged->term = index;
+    judged->metrics_slot = bound->metrics_slot;
     judged->shadow = false;
     judged->has_amount = true;
     judged->amount = p->amounts.value[unit];
@@ -480,6 +483,7 @@ static void reset_question(struct admi_question *q)
 {
     q->early = ADM_REASON_COUNT;
     q->any_enforced = q->denied_stateless = q->cap_denied = q->any_stateless_reason = false;
+    q->any_shadow = false;
     q->judged_count = q->denied_beyond = q->missing_count = 0;
 }
 
