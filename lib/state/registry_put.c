@@ -115,27 +115,35 @@ static void retire(const struct admi_registry_use *use, uint32_t owner, uint64_t
 
 /* Room for the set, also where classes that it replaces are now. Until it is sure that there will
  * be enough, nothing that anybody could see has changed; then the old set is retired, and the put
- * cannot fail any more. */
+ * cannot fail any more. With spare places there may be more classes than the bound: those that were
+ * charged when their set had just been replaced. They count until they go. */
 static bool make_room(const struct admi_registry_use *use, const struct adm_class_set *set,
                       uint32_t owner, uint64_t mark)
 {
     struct admi_registry *registry = use->registry;
     const struct admi_table *table = &registry->class_table;
-    uint64_t missing = survey(use, set, owner, mark);
-    uint64_t room = registry->classes_max > table->used ? registry->classes_max - table->used : 0;
     bool has_spare = table->max > registry->classes_max;
+    uint64_t missing = survey(use, set, owner, mark);
+    uint64_t needed;
+    bool fits;
 
-    if (missing <= room) {
+    if (has_spare && table->used + missing > table->max)
+        admi_registry_reclaim_all(use, mark); /* no set names these: nobody can tell */
+    needed = table->used + missing;
+    if (missing == 0 || needed <= registry->classes_max) {
         retire(use, owner, mark);
         return true;
     }
-    for (uint32_t at = 1; at <= table->high && room < missing; at++)
-        room += will_go(use, at, owner, mark);
-    if (missing <= room)
+    fits = !has_spare || needed <= table->max; /* nothing of the old set goes before the owner says
+                                                  so */
+    for (uint32_t at = 1; at <= table->high && needed > registry->classes_max; at++)
+        needed -= will_go(use, at, owner, mark);
+    fits = fits && needed <= registry->classes_max;
+    if (fits)
         retire(use, owner, mark);
-    if (missing > room || !has_spare)
+    if (!fits || !has_spare)
         admi_registry_reclaim_all(use, mark); /* on failure: the families that were made for it */
-    return missing <= room;
+    return fits;
 }
 
 static uint64_t listed_replicas(const struct admi_registry *registry,
