@@ -410,10 +410,15 @@ uint64_t admi_memory_quota_value(uint64_t window, uint64_t used);
 
 /* As new, so that nobody can tell it from none? For admi_memory_value_make(): self is the run. */
 bool admi_memory_is_idle(void *self, uint32_t tag, uint64_t value);
+/* A quota is as new by a wall clock, which may be set back. */
+bool admi_memory_is_lasting(void *self, uint32_t tag);
 _Atomic uint64_t *admi_memory_records_of(void *self, uint32_t tag);
 static inline struct memory_idle admi_memory_idle(struct memory_run *run)
 {
-    return (struct memory_idle){ admi_memory_is_idle, admi_memory_records_of, run, NULL, 0 };
+    return (struct memory_idle){ .is_idle = admi_memory_is_idle,
+                                 .is_lasting = admi_memory_is_lasting,
+                                 .counter_of = admi_memory_records_of,
+                                 .self = run };
 }
 
 /* ---- memory_publish.c ---- */
@@ -447,8 +452,8 @@ bool admi_memory_lease_read(struct memory_run *run, struct memory_leases *leases
                             uint64_t state, struct memory_holding *out);
 uint64_t admi_memory_amount_word(const struct memory_item *item);
 uint64_t admi_memory_meter_word(const struct adm_meter *meter);
-/* Everything that was due by run->now_ns. */
-void admi_memory_expire(struct memory_run *run);
+/* Everything that was due by run->now_ns. true: something was. */
+bool admi_memory_expire(struct memory_run *run);
 /* Records, live or kept for an answer. */
 uint64_t admi_memory_leases_used(struct memory_run *run, struct memory_leases *leases);
 

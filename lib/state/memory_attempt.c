@@ -45,7 +45,7 @@ static bool is_idle(void *self, uint32_t tag, uint64_t value)
 
 static struct memory_idle idle_of(struct memory_run *run)
 {
-    return (struct memory_idle){ is_idle, NULL, run, NULL, 0 };
+    return (struct memory_idle){ .is_idle = is_idle, .self = run };
 }
 
 static bool find(struct memory_run *run, const struct admi_key *name, struct memory_place *place)

@@ -251,6 +251,15 @@ bool admi_memory_is_idle(void *self, uint32_t tag, uint64_t value)
     return window != 0 && admi_memory_quota(run, (uint32_t)window, value).used == 0;
 }
 
+bool admi_memory_is_lasting(void *self, uint32_t tag)
+{
+    const struct memory_run *run = self;
+    uint64_t of = load(admi_memory_id_at(run->region, MEMORY_TAG_ID(tag)));
+
+    return of != 0 && (of & MEMORY_ID_DEAD) == 0 && MEMORY_ID_CLASS(of) == 0 &&
+           load(&admi_memory_family_at(run->region, MEMORY_ID_FAMILY(of))->window) != 0;
+}
+
 _Atomic uint64_t *admi_memory_records_of(void *self, uint32_t tag)
 {
     const struct memory_run *run = self;

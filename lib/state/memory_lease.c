@@ -388,6 +388,7 @@ struct memory_lease *admi_memory_lease_find(struct memory_run *run, struct memor
 struct expiry {
     struct memory_run *run;
     struct memory_leases *leases;
+    bool found; /* something that was due */
 };
 
 /* From what was due to what comes next. RESERVED: nothing, it is somebody's. */
@@ -451,7 +452,7 @@ static int expire_slot(const struct expiry *expiry, struct memory_holding *holdi
 
 static void visit(void *self, uint64_t place)
 {
-    const struct expiry *expiry = self;
+    struct expiry *expiry = self;
     struct memory_run *run = expiry->run;
     struct memory_lease *slot = admi_memory_lease_at(expiry->leases, place);
 
@@ -475,15 +476,18 @@ static void visit(void *self, uint64_t place)
         if (holding.deadline > due_by(run))
             return;
         end = expire_slot(expiry, &holding);
+        expiry->found = true;
         if (end == ADMI_TXN_STALE)
             admi_memory_begin(run);
     }
 }
 
-void admi_memory_expire(struct memory_run *run)
+bool admi_memory_expire(struct memory_run *run)
 {
+    bool found = false;
+
     for (uint32_t i = 0; i < MEMORY_SPACES; i++) {
-        struct expiry expiry = { run, &run->region->spaces[i].leases };
+        struct expiry expiry = { run, &run->region->spaces[i].leases, false };
 
         if (!admi_memory_deadline_is_due(&expiry.leases->deadlines, due_by(run)))
             continue;
@@ -492,7 +496,9 @@ void admi_memory_expire(struct memory_run *run)
         admi_memory_begin(run);
         admi_memory_deadlines_visit(&expiry.leases->deadlines, &run->txn, due_by(run), visit,
                                     &expiry);
+        found = found || expiry.found;
     }
+    return found;
 }
 
 uint64_t admi_memory_leases_used(struct memory_run *run, struct memory_leases *leases)

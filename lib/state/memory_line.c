@@ -317,7 +317,8 @@ struct partition_end {
 
 /* A word of the last line: one that is nobody's; or else one that is idle. False: there is none. */
 static bool find_word(const struct memory_lines *lines, const struct admi_txn *txn,
-                      const struct partition_end *at, const struct memory_idle *idle, uint32_t *out)
+                      const struct partition_end *at, const struct memory_idle *idle, bool any,
+                      uint32_t *out)
 {
     const struct memory_line *line = admi_memory_line(lines, at->last.line - UINT64_C(1));
 
@@ -328,9 +329,11 @@ static bool find_word(const struct memory_lines *lines, const struct admi_txn *t
     if (MEMORY_HOLD_PINS(at->hold) > 0)
         return false;
     for (*out = 0; *out < MEMORY_LINE_VALUES; ++*out) {
+        uint32_t tag = admi_memory_tag(at->tags[*out / 2], *out);
+
         if (!admi_memory_is_kept(idle, admi_memory_word(txn, &line->values[*out])) &&
-            idle->is_idle(idle->self, admi_memory_tag(at->tags[*out / 2], *out),
-                          admi_memory_read(txn, &line->values[*out])))
+            (any || idle->is_lasting == NULL || !idle->is_lasting(idle->self, tag)) &&
+            idle->is_idle(idle->self, tag, admi_memory_read(txn, &line->values[*out])))
             return true;
     }
     return false;
@@ -339,7 +342,7 @@ static bool find_word(const struct memory_lines *lines, const struct admi_txn *t
 /* Give it to the tag. Whoever found the word when it was another's must notice: so taking one away
  * changes the generation of the line. */
 static int claim(struct memory_lines *lines, struct admi_txn *txn, const struct partition_end *at,
-                 uint32_t tag, const struct memory_idle *idle, struct memory_place *out)
+                 uint32_t tag, const struct memory_idle *idle, bool any, struct memory_place *out)
 {
     struct plan plan = { .count = 0 };
     struct memory_line *line;
@@ -348,7 +351,7 @@ static int claim(struct memory_lines *lines, struct admi_txn *txn, const struct 
     uint32_t v, before;
     int end;
 
-    if (at->lines == 0 || !find_word(lines, txn, at, idle, &v))
+    if (at->lines == 0 || !find_word(lines, txn, at, idle, any, &v))
         return ADMI_TXN_REFUSED;
     line = admi_memory_line(lines, at->last.line - UINT64_C(1));
     tags = at->tags[v / 2];
@@ -502,9 +505,11 @@ int admi_memory_value_make(struct memory_lines *lines, struct admi_txn *txn,
     do {
         if (follow(lines, txn, partition, tag, &at, out))
             return ADMI_TXN_DONE;
-        end = claim(lines, txn, &at, tag, idle, out);
+        end = claim(lines, txn, &at, tag, idle, false, out);
         if (end == ADMI_TXN_REFUSED && at.lines < MEMORY_ORDINALS_MAX)
             end = line_make(lines, txn, partition, &at, tag, idle, out);
+        if (end == ADMI_TXN_REFUSED)
+            end = claim(lines, txn, &at, tag, idle, true, out);
     } while (end == ADMI_TXN_LOST);
     return end;
 }

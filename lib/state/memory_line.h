@@ -77,6 +77,8 @@ struct memory_place {
  * after there is one less: the count is never too low. */
 struct memory_idle {
     bool (*is_idle)(void *self, uint32_t tag, uint64_t value);
+    /* Optional. Is it better to keep what is idle, as long as there is room elsewhere? */
+    bool (*is_lasting)(void *self, uint32_t tag);
     _Atomic uint64_t *(*counter_of)(void *self, uint32_t tag);
     void *self;
     const uint32_t *keep; /* values (words) that are not to go, though they are as new */

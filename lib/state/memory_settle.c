@@ -123,8 +123,10 @@ static void correct_quota(struct memory_plan *plan, const struct memory_item *it
     struct admi_txn_step *step;
     uint64_t used;
 
-    if ((quota.window & 0x7fff) != item->window || moved_on || total == item->amount)
+    if ((quota.window & 0x7fff) != item->window || moved_on)
         return;
+    /* Also when nothing is corrected: what was used in a former window is over then, even if the
+     * clock is set back to it. */
     used = total > item->amount ? quota.used + (total - item->amount)
                                 : quota.used - least(quota.used, item->amount - total);
     step = admi_memory_plan_step(plan, MEMORY_STEP_SET, item->word, 0, NULL);

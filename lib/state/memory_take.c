@@ -288,6 +288,10 @@ static enum memory_answer try_take(struct memory_question *question, adm_status 
         return MEMORY_ANSWERED;
     if (take->verdict == ADM_VERDICT_ALLOW && take->mode == ADM_TAKE_CHARGE)
         return charge_all(question, &attempt, status);
+    /* A lease that a thread with an earlier time has just made may be over for us: then it was no
+     * reason to deny (K6). */
+    if (take->verdict == ADM_VERDICT_DENY && admi_memory_expire(run))
+        return MEMORY_AGAIN;
     return admi_memory_judged_at_once(question) ? MEMORY_ANSWERED : MEMORY_AGAIN;
 }
 
