@@ -30,6 +30,7 @@ is_here() {
     python-wheel) some_python_has mesonpy pip venv ;;
     jsonschema) some_python_has jsonschema ;;
     nlohmann-json) has_library nlohmann_json nlohmann/json.hpp ;;
+    spin) command -v spin >/dev/null 2>&1 ;;
     *) return 1 ;;
     esac
 }
@@ -56,6 +57,7 @@ packages_of() {
     python-wheel) echo "python3-mesonpy python3-pip python3-venv" ;;
     jsonschema) echo "python3-jsonschema" ;;
     nlohmann-json) echo "nlohmann-json3-dev" ;;
+    spin) echo "spin" ;;
     *) echo "$1" ;;
     esac
 }

@@ -37,7 +37,7 @@ of() { grep -E "$1" "$dir/all"; }                           # names that fit
 code() { of '\.(c|h|cpp|hpp|h\.in)$'; }
 library() { of '^(lib|include)/.*\.(c|h)$' | grep -v '^lib/state/contract/'; }
 # The testing library prints reports; it is no part of libadmit.
-everything_written() { of '\.(c|h|cpp|hpp|py|sh|go|md|scd|map|in|yaml)$|(^|/)meson(\.build|_options\.txt)$|^\.ci/run$'; }
+everything_written() { of '\.(c|h|cpp|hpp|py|sh|go|md|scd|map|in|yaml|pml)$|(^|/)meson(\.build|_options\.txt)$|^\.ci/run$'; }
 
 # C without comments and without what stands in quotes; lines keep their numbers. Each file goes to "code/" + its name.
 code >"$dir/c-files"
@@ -141,7 +141,7 @@ verdict "no line of C is longer than 100 columns"
 of '^(lib|bindings)/.*\.(c|h)$' | xargs wc -l | awk '$1 > 600 && $2 != "total" {print $2 ": " $1 " lines"}' >"$dir/found"
 verdict "no file of the library or the command is longer than 600 lines"
 
-of '\.(c|h|cpp|py|sh|go)$|(^|/)meson\.build$|^\.ci/run$' |
+of '\.(c|h|cpp|py|sh|go|pml)$|(^|/)meson\.build$|^\.ci/run$' |
     xargs awk 'FNR <= 2 && /SPDX-License-Identifier: Apache-2\.0/ {said[FILENAME] = 1} FNR == 1 {seen[FILENAME] = 1}
                END {for (f in seen) if (!said[f]) print f}' >"$dir/found"
 verdict "every source file says its licence in its first lines"

@@ -133,7 +133,8 @@ comma_locale() {
             return 0
         fi
     fi
-    run_tests locale release --no-suite install --no-suite docs --no-suite lint --no-suite bench --no-suite mutants --no-suite bindings \
+    run_tests locale release --no-suite install --no-suite docs --no-suite lint --no-suite bench --no-suite mutants \
+        --no-suite model-check --no-suite bindings \
         --wrapper "env LOCPATH=$locales ADMIT_TEST_LOCALE=$name LC_ALL=$name LD_PRELOAD=$base/release/tests/locale/force-locale.so"
 }
 
@@ -144,7 +145,7 @@ asan() {
     UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
     export ASAN_OPTIONS UBSAN_OPTIONS
     build asan --buildtype=debugoptimized -Db_sanitize=address,undefined || return 0
-    run_tests asan asan --no-suite install --no-suite docs --no-suite lint --no-suite mutants --no-suite bindings
+    run_tests asan asan --no-suite install --no-suite docs --no-suite lint --no-suite mutants --no-suite model-check --no-suite bindings
 }
 
 tsan() {
@@ -152,7 +153,7 @@ tsan() {
     CK_FORK=no
     export TSAN_OPTIONS CK_FORK
     build tsan --buildtype=debugoptimized -Db_sanitize=thread || return 0
-    run_tests tsan tsan --suite stress --suite threads
+    run_tests tsan tsan --suite stress --suite threads --no-suite model-check
 }
 
 quickstart() {
@@ -177,7 +178,7 @@ if ! install_missing "$logs/packages.log" compiler meson ninja pkg-config libcjs
 fi
 # These only widen what is tested; without them some tests skip, and say so. One by one: a package that a
 # distribution does not have must not keep the others away.
-for optional in compiler-c++ comma-locale python-binding python-asgi python-wheel go scdoc mandoc gnuplot jsonschema nlohmann-json; do
+for optional in compiler-c++ comma-locale python-binding python-asgi python-wheel go scdoc mandoc gnuplot jsonschema nlohmann-json spin; do
     install_missing "$logs/$optional.log" "$optional" 2>>"$logs/optional.log" || true
 done
 
