@@ -33,6 +33,7 @@ static enum found open_lease(struct memory_run *run, struct adm_op *op,
         uint64_t state, place;
 
         op->outcome = ADM_OUTCOME_UNKNOWN;
+        op->units = 0; /* of an attempt that somebody was faster than, nothing returned */
         if (admi_memory_lease_find(run, enforced(run), op->lease, &state, &place) == NULL)
             return FOUND_NOTHING;
         if (MEMORY_STATE_OF(state) != MEMORY_LEASE_LIVE &&
