@@ -287,13 +287,27 @@ enum memory_answer admi_memory_judge(struct memory_question *question, adm_statu
     return MEMORY_ANSWERED;
 }
 
-bool admi_memory_judged_at_once(const struct memory_question *question)
+/* What was not there may have been made and charged meanwhile. */
+static bool is_still_absent(struct memory_question *question, const struct memory_judged *judged)
+{
+    struct memory_run *run = question->run;
+    struct memory_place place;
+
+    return judged->no_class ||
+           !admi_memory_value_find(&run->region->spaces[judged->space].lines, &run->txn,
+                                   admi_memory_partition_of(question, judged), judged->numbers.id,
+                                   &place);
+}
+
+bool admi_memory_judged_at_once(struct memory_question *question)
 {
     const struct memory_run *run = question->run;
 
     for (uint32_t i = 0; i < question->take->term_count; i++) {
         const struct memory_judged *judged = &question->terms[i];
 
+        if (judged->place.line == 0 && !is_still_absent(question, judged))
+            return false;
         if (judged->place.line != 0 &&
             (admi_txn_read(&run->txn, judged->place.word) != judged->value ||
              MEMORY_HOLD_GENERATION(admi_txn_read(&run->txn, judged->place.hold)) !=

@@ -55,7 +55,7 @@ enum memory_answer {
  * Nothing is written but what nobody can see. */
 enum memory_answer admi_memory_judge(struct memory_question *question, adm_status *status);
 /* Was all that was read so at one moment? */
-bool admi_memory_judged_at_once(const struct memory_question *question);
+bool admi_memory_judged_at_once(struct memory_question *question);
 
 static inline bool admi_memory_is_shadow(const struct memory_judged *judged)
 {
