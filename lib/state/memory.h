@@ -486,6 +486,7 @@ struct memory_plan {
     uint32_t count; /* of steps that change something */
     uint32_t more;  /* and of those for hard attempts alone, behind them */
     uint32_t hold_count;
+    bool is_lost; /* it could only fail: two of its steps have found one line at two times */
     struct admi_txn_step steps[ADMI_TXN_WORDS_MAX];
     struct {
         uint32_t hold;   /* word */

@@ -7,6 +7,7 @@ void admi_memory_plan_begin(struct memory_plan *plan, struct memory_run *run)
 {
     plan->run = run;
     plan->count = plan->more = plan->hold_count = 0;
+    plan->is_lost = false;
 }
 
 /* Field by field: a cleared step costs more than the swap it stands for. */
@@ -54,6 +55,10 @@ static void same_line(struct memory_plan *plan, struct admi_txn_step *step,
 
     step->hold = place->hold;
     step->generation = place->generation;
+    /* One line as it was at two times: a value of another partition may be where one was. Then a
+     * word can be named twice, and a transaction would wait for itself. */
+    if (plan->holds[i].needs_same && plan->holds[i].generation != place->generation)
+        plan->is_lost = true;
     plan->holds[i].generation = place->generation;
     plan->holds[i].needs_same = true;
 }
@@ -180,6 +185,8 @@ int admi_memory_plan_run(struct memory_plan *plan)
     uint32_t count = plan->count;
     int end;
 
+    if (plan->is_lost)
+        return ADMI_TXN_LOST;
     for (uint32_t i = 0; i < plan->hold_count; i++) {
         struct admi_txn_step *step;
 
