@@ -7,44 +7,9 @@
 #include "state/memory_take.h"
 
 #include "base/memory.h"
+#include "state/take.h"
 
 #define RESTARTS_MAX 65536u
-
-static bool is_legal(const struct adm_take *take)
-{
-    uint32_t shadow = 0;
-
-    for (uint32_t i = 0; i < take->term_count; i++) {
-        const struct adm_term *term = &take->terms[i];
-
-        shadow += (term->flags & ADM_TERM_F_SHADOW) != 0;
-        /* Derived tokens are the sum of two amounts. */
-        if (term->amount > 2 * ADM_MAX_AMOUNT || term->limit > ADM_MAX_AMOUNT)
-            return false;
-        if (term->kind == ADM_KIND_CONCURRENCY && (term->flags & ADM_TERM_F_SHADOW) == 0 &&
-            term->amount > 0 && (take->flags & ADM_TAKE_F_LEASE) == 0)
-            return false; /* it would be held for ever */
-    }
-    if (shadow > ADM_MAX_TERMS || take->term_count - shadow > ADM_MAX_TERMS ||
-        take->meter_count > ADMI_METERS_MAX)
-        return false;
-    if ((take->flags & ADM_TAKE_F_LEASE) != 0 && take->ttl_ns == 0)
-        return false;
-    return take->memo.length <= ADM_MEMO_BYTES && take->mode <= ADM_TAKE_JUDGE;
-}
-
-static void clear_results(struct adm_take *take)
-{
-    take->verdict = ADM_VERDICT_DENY;
-    take->repeated = ADM_REPEAT_NONE;
-    take->lease = (struct adm_id){ 0, 0 };
-    take->memo_out_length = 0;
-    for (uint32_t i = 0; i < take->term_count; i++) {
-        take->terms[i].verdict = ADM_TERM_PASS;
-        take->terms[i].level = 0;
-        take->terms[i].passes_at_ns = UINT64_MAX;
-    }
-}
 
 /* ---- what is charged ---- */
 
@@ -278,7 +243,7 @@ static enum memory_answer try_take(struct memory_question *question, adm_status 
     struct admi_key attempt;
 
     admi_memory_begin(run);
-    clear_results(take);
+    admi_take_clear_results(take);
     *status = ADM_OK;
     if (take->attempt.length > 0 && admi_memory_attempt_answer(run, take, &attempt))
         return MEMORY_ANSWERED;
@@ -301,7 +266,7 @@ adm_status admi_memory_take(struct memory_run *run, struct adm_op *op)
     struct memory_question question;
     adm_status status = ADM_E_BACKEND_UNAVAILABLE;
 
-    if (take->term_count > 2 * ADM_MAX_TERMS || !is_legal(take))
+    if (take->term_count > 2 * ADM_MAX_TERMS || !admi_take_is_legal(take))
         return ADM_E_BACKEND_RESULT;
     question.run = run;
     question.take = take;
@@ -313,10 +278,10 @@ adm_status admi_memory_take(struct memory_run *run, struct adm_op *op)
     for (uint32_t restarts = 0; restarts < RESTARTS_MAX; restarts++) {
         if (try_take(&question, &status) == MEMORY_ANSWERED) {
             if (status != ADM_OK)
-                clear_results(take);
+                admi_take_clear_results(take);
             return status;
         }
     }
-    clear_results(take);
+    admi_take_clear_results(take);
     return ADM_E_BACKEND_UNAVAILABLE; /* it cannot go on for ever, however busy others are */
 }
