@@ -245,14 +245,24 @@ static enum memory_answer try_take(struct memory_question *question, adm_status 
     admi_memory_begin(run);
     admi_take_clear_results(take);
     *status = ADM_OK;
-    if (take->attempt.length > 0 && admi_memory_attempt_answer(run, take, &attempt))
-        return MEMORY_ANSWERED;
+    if (take->attempt.length > 0) {
+        if (admi_memory_attempt_answer(run, take, &attempt))
+            return MEMORY_ANSWERED;
+        ADMI_TXN_AT(attempt_unknown);
+    }
     if (admi_memory_judge(question, status) != MEMORY_ANSWERED)
+        return MEMORY_AGAIN;
+    if (*status == ADM_OK && take->verdict == ADM_VERDICT_ALLOW && take->mode == ADM_TAKE_CHARGE) {
+        enum memory_answer answer = charge_all(question, &attempt, status);
+
+        if (answer != MEMORY_ANSWERED || *status == ADM_OK)
+            return answer;
+    }
+    /* What is in its way may be what it has charged itself, when it was sent before. */
+    if (take->attempt.length > 0 && admi_memory_attempt_answer(run, take, &attempt))
         return MEMORY_AGAIN;
     if (*status != ADM_OK)
         return MEMORY_ANSWERED;
-    if (take->verdict == ADM_VERDICT_ALLOW && take->mode == ADM_TAKE_CHARGE)
-        return charge_all(question, &attempt, status);
     /* A lease that a thread with an earlier time has just made may be over for us: then it was no
      * reason to deny (K6). */
     if (take->verdict == ADM_VERDICT_DENY && admi_memory_expire(run))

@@ -506,6 +506,35 @@ static void a_stopped_publisher_stops_publishers_only(bool scope)
              : "a put that is stopped stops other puts and new scopes, and nothing else");
 }
 
+/* ---- a take that is sent again ---- */
+
+/* The pool has room for one; the first to arrive has looked for the attempt and not found it when
+ * the second one gets there. */
+static void a_resend_is_not_denied_by_itself(void)
+{
+    struct world *world = &scene->world;
+    struct actor *first = &scene->stopped;
+
+    open_scene(TAKE, &modes[0]);
+    for (uint32_t i = 0; i < 2; i++) {
+        struct act *act = i == 0 ? &first->act : &scene->again;
+
+        prepare_take(world, act, "alone", 1, 1);
+        prepare_attempt(act, "resent", 3);
+    }
+    first->world = world;
+    first->mono_ns = atomic_load(&world->mono_ns);
+    EXPECT(world, start(first, attempt_unknown, 1));
+    (void)taken(world, &scene->again);
+    finish(first);
+    EXPECT(world, first->act.status == ADM_OK && first->act.take.verdict == ADM_VERDICT_ALLOW);
+    EXPECT(world, first->act.take.repeated == ADM_REPEAT_SAME);
+    EXPECT(world, same_id(first->act.take.lease, scene->again.take.lease));
+    ok(atomic_load(&world->broken) == 0, "L10 a take that was sent twice is not denied by itself");
+    workers_close(scene->workers);
+    world_close(world);
+}
+
 int main(void)
 {
     const char *given = getenv("ADMIT_STRESS_SCALE");
@@ -524,6 +553,7 @@ int main(void)
     ok(triples >= 140, "that was nearly everywhere");
     a_stopped_publisher_stops_publishers_only(false);
     a_stopped_publisher_stops_publishers_only(true);
+    a_resend_is_not_denied_by_itself();
     printf("1..%u\n", tests);
     free(scene);
     return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

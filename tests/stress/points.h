@@ -36,6 +36,7 @@
     X(planned_line)                                                                                \
     X(slot_reserved)                                                                               \
     X(lease_drafted)                                                                               \
+    X(attempt_unknown)                                                                             \
     X(attempt_drafted)                                                                             \
     X(values_made)                                                                                 \
     X(take_charged)                                                                                \
